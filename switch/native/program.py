@@ -9,8 +9,7 @@ from functools import lru_cache
 from p4c.entries import ActionCall, Lpm, Match
 from p4c.model import Action, Program, Register
 from p4c.model.externs import Counter
-from p4c.model.memory import data_words
-from p4c.model.memory import words as word_count
+from p4c.model.memory import data_words, word_count
 from p4c.model.pipelines import ActionProfile, Table
 from switch import rules
 from switch.native.binding import u64_array

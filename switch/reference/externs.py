@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from p4c.model import Program
-from p4c.model.memory import words
+from p4c.model.memory import word_count
 from switch import rules
 from switch.engine import CounterValue, MeterConfig
 
@@ -82,7 +82,7 @@ class Cells:
 
     def __init__(self, size: int, width_bits: int) -> None:
         self._size = size
-        self._step = 8 * words(width_bits)
+        self._step = 8 * word_count(width_bits)
         self._pages: dict[int, bytearray] = {}
 
     def __len__(self) -> int:

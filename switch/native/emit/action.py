@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from p4c.model import Action, Primitive, Program, Register, UnsupportedError
 from p4c.model.expressions import Binary, Const, Expression, FieldRef, Local
 from p4c.model.externs import Calculation, Counter, FieldList, LearnList, Meter
-from p4c.model.memory import words
+from p4c.model.memory import word_count
 from switch.native.emit.expression import ExpressionEmitter
 from switch.native.emit.layout import identifier, is_wide, varbit_bytes
 from switch.native.emit.statement import SCOPE, SCOPE_ARGS, StatementEmitter
@@ -27,7 +27,7 @@ def _assign(e: StatementEmitter, scope: ExpressionEmitter, target: Expression, v
 def _assign_wide_argument(e: StatementEmitter, scope: ExpressionEmitter, target: Expression, value: Local) -> list[str]:
     assert scope.action is not None
     parameters = scope.action.parameters
-    offset, width = sum(words(q.width_bits) for q in parameters[: value.index]), parameters[value.index].width_bits
+    offset, width = sum(word_count(q.width_bits) for q in parameters[: value.index]), parameters[value.index].width_bits
     if width != scope.field_of(target).width_bits:
         raise UnsupportedError(f"parameter {parameters[value.index].name} into a field of another width above 128 bits")
     return [f"store_words({scope.lvalue(target)}, args + {offset}, {width // 8});"]
@@ -99,7 +99,7 @@ def _register_read(
         "{",
         f"    u64 i = {scope.index(index)};",
         f"    if (i < {register.size}) {{",
-        f"        const u64 *c = d->registers[{register.index}] + i * {words(register.width_bits)};",
+        f"        const u64 *c = d->registers[{register.index}] + i * {word_count(register.width_bits)};",
         f"        {e.store(scope, target, cell + mask)}",
         "    }",
         "}",
@@ -111,7 +111,7 @@ def _register_write(
 ) -> list[str]:
     if register.width_bits > 128:
         raise UnsupportedError(f"register {register.name}: the native engine writes registers of at most 128 bits")
-    count = words(register.width_bits)
+    count = word_count(register.width_bits)
     kind = "u64" if register.width_bits <= 64 else "u128"
     lines = [
         "{",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from p4c.model import Action, Field, Header, Stack, Union, UnionStack, UnsupportedError
 from p4c.model import expressions as ex
-from p4c.model.memory import words
+from p4c.model.memory import word_count
 from switch.native.emit.layout import WIDEST_BITS, Layout, is_wide
 from switch.native.emit.value import (
     I128_MAX,
@@ -90,7 +90,7 @@ class ExpressionEmitter:
 
     def _local(self, index: int) -> Value | None:
         assert self.action is not None
-        offset = sum(words(p.width_bits) for p in self.action.parameters[:index])
+        offset = sum(word_count(p.width_bits) for p in self.action.parameters[:index])
         width = self.action.parameters[index].width_bits
         if width > WIDEST_BITS:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from p4c.model import Program, UnsupportedError
 from p4c.model.expressions import FieldRef, ValidBit
-from p4c.model.memory import data_words, words
+from p4c.model.memory import data_words, word_count
 from p4c.model.pipelines import ActionCallNode, Conditional, Key, Pipeline, Table
 from switch.native.emit.action import ActionEmitter, action_name, action_number
 from switch.native.emit.calculation import selector_name
@@ -28,7 +28,7 @@ def table_kind(table: Table) -> str:
 
 
 def key_words(table: Table) -> int:
-    return sum(words(key.width_bits) for key in table.keys)
+    return sum(word_count(key.width_bits) for key in table.keys)
 
 
 class Tables:
@@ -62,7 +62,7 @@ class Tables:
         if target.field.varbit:
             raise UnsupportedError(f"match field {key.name}: a varbit field as a key")
         if is_wide(target.field):
-            size, count = target.field.width_bits // 8, words(key.width_bits)
+            size, count = target.field.width_bits // 8, word_count(key.width_bits)
             parts = [f"load_tail({text}, {size}, {place})" for place in range(count)]
         elif key.width_bits > 64:
             parts = [f"(u64){text}", f"(u64)({text} >> 64)"]
@@ -79,7 +79,7 @@ class Tables:
             return []
         tests, word = [], 0
         for key in table.keys:
-            count = words(key.width_bits)
+            count = word_count(key.width_bits)
             if key.match == "range" and count == 1:
                 tests.append(f"key[{word}] >= low[{word}] && key[{word}] <= high[{word}]")
             elif key.match == "range":
@@ -136,7 +136,7 @@ class Tables:
         assert table.default
         action, args = table.default.action, []
         for parameter, value in zip(action.parameters, table.default.args, strict=True):
-            args += [value >> (64 * i) & 0xFFFFFFFFFFFFFFFF for i in range(words(parameter.width_bits))]
+            args += [value >> (64 * i) & 0xFFFFFFFFFFFFFFFF for i in range(word_count(parameter.width_bits))]
         lines = [f"static u32 {self._name(table)}({SCOPE})", "{"]
         if args:
             lines.append(f"    static const u64 args[] = {{{', '.join(f'0x{value:x}ull' for value in args)}}};")
@@ -249,7 +249,7 @@ class Tables:
         lines += ['    {"", 0, 0}', "};", "static const struct counter_info counters[] = {"]
         lines += [f"    {{{c_string(c.name)}, {0 if c.direct else c.size}}}," for c in program.counters]
         lines += ['    {"", 0}', "};", "static const struct register_info registers[] = {"]
-        lines += [f"    {{{c_string(r.name)}, {r.size}, {words(r.width_bits)}}}," for r in program.registers]
+        lines += [f"    {{{c_string(r.name)}, {r.size}, {word_count(r.width_bits)}}}," for r in program.registers]
         return [*lines, '    {"", 0, 0}', "};", ""]
 
 

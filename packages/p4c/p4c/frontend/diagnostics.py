@@ -157,7 +157,7 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def shown(number: int) -> str:
+def brief(number: int) -> str:
     """A number for a message: large ones as the first and last hexadecimal digits."""
     if number.bit_length() <= 64:
         return str(number)

@@ -92,8 +92,8 @@ def bodies(s: Flow) -> list[list[Flow]]:
         case Region():
             return [s.body]
         case Apply():
-            found = (s.hit, s.miss, s.default, *s.cases.values())
-            return list({id(b): b for b in found if b is not None}.values())
+            lists = (s.hit, s.miss, s.default, *s.cases.values())
+            return list({id(b): b for b in lists if b is not None}.values())
     return []
 
 

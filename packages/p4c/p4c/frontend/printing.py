@@ -8,7 +8,7 @@ from pathlib import Path
 
 from p4c.frontend.check.types import Type
 from p4c.frontend.compilation import Compilation
-from p4c.frontend.diagnostics import shown
+from p4c.frontend.diagnostics import brief
 from p4c.frontend.parse import ast
 from p4c.model import Program
 from p4c.model.pipelines import Conditional, Node, Table
@@ -48,9 +48,9 @@ def tree(node: ast.Node, typed: bool, indent: int = 0, label: str = "") -> str:
         value = getattr(node, name, None)
         if name == "span" or (isinstance(node, ast.Expression) and name in ("type", "value", "target")):
             continue
-        found = _nodes(value)
-        if found:
-            children.extend((f".{name} ", child) for child in found)
+        nodes = _nodes(value)
+        if nodes:
+            children.extend((f".{name} ", child) for child in nodes)
         elif value not in (None, [], {}, ""):
             head += f" {name}={_plain(value)}"
     if typed and isinstance(node, ast.Expression):
@@ -72,7 +72,7 @@ def _nodes(value: object) -> list[ast.Node]:
 
 
 def _value(value: object) -> str:
-    return shown(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return brief(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _plain(value: object) -> str:

@@ -39,14 +39,14 @@ class Intrinsics(Frozen):
     qid: FieldRef | None = field(default=None, metadata=QUEUEING)
 
 
-NAMES: dict[str, str] = {one.name: f"{one.metadata['of']}.{one.name}" for one in fields(Intrinsics)}
+NAMES: dict[str, str] = {member.name: f"{member.metadata['of']}.{member.name}" for member in fields(Intrinsics)}
 """The field of BMv2 JSON that holds each intrinsic value, by its name."""
-REQUIRED = tuple(one.name for one in fields(Intrinsics) if one.default is MISSING)
+REQUIRED = tuple(member.name for member in fields(Intrinsics) if member.default is MISSING)
 
 
 def find_intrinsics(headers: Mapping[str, Header], aliases: Mapping[str, FieldRef | ValidBit]) -> Intrinsics:
     """The intrinsic metadata of a program with these headers and aliases. ModelError if one is missing or too wide."""
-    found = {}
+    places = {}
     for attribute, name in NAMES.items():
         place = aliases.get(name)
         if place is None:
@@ -59,7 +59,7 @@ def find_intrinsics(headers: Mapping[str, Header], aliases: Mapping[str, FieldRe
                 raise ModelError(f"the field {name} must be metadata, and {place.header.name} is a header of packets")
             if (bits := place.field.width_bits) > WIDEST_BITS:
                 raise ModelError(f"the field {name} must have at most {WIDEST_BITS} bits (got {bits})")
-            found[attribute] = place
+            places[attribute] = place
         elif attribute in REQUIRED:
             raise ModelError(f"the field {name} is required by simple_switch, but the program has none")
-    return Intrinsics(**found)
+    return Intrinsics(**places)

@@ -14,7 +14,7 @@ from p4c.model.pipelines import ActionProfile, Table
 from p4c.model.program import Program
 from p4c.model.source import SourceInfo
 
-__all__ = ["data_words", "words"]
+__all__ = ["data_words", "word_count"]
 
 BYTES_MAX = 256 << 20  # of one program
 _WORD_BYTES = 8
@@ -34,7 +34,7 @@ class Part(Frozen):
     source: SourceInfo | None
 
 
-def words(width_bits: int) -> int:
+def word_count(width_bits: int) -> int:
     """64-bit words of a key field, action argument or register cell."""
     return max(1, (width_bits + 63) // 64)
 
@@ -42,7 +42,7 @@ def words(width_bits: int) -> int:
 def parts(program: Program) -> Iterator[Part]:
     """Everything whose size the program chooses. Direct counters and meters are in their table's part."""
     for register in program.registers:
-        size_bytes = register.size * words(register.width_bits) * _WORD_BYTES
+        size_bytes = register.size * word_count(register.width_bits) * _WORD_BYTES
         yield Part(f"register {register.name}", size_bytes, register.source)
     for counter in program.counters:
         yield Part(f"counter {counter.name}", counter.size * _COUNTER_BYTES, counter.source)
@@ -57,13 +57,13 @@ def parts(program: Program) -> Iterator[Part]:
 
 def data_words(table: Table) -> int:
     """Of the longest action data of the table's actions."""
-    return max((sum(words(p.width_bits) for p in action.parameters) for action in table.actions), default=0)
+    return max((sum(word_count(p.width_bits) for p in action.parameters) for action in table.actions), default=0)
 
 
 def _table_bytes(table: Table) -> int:
     if not table.keys:  # it has no entries
         return 0
-    key_words = 2 * sum(words(key.width_bits) for key in table.keys)  # with the mask
+    key_words = 2 * sum(word_count(key.width_bits) for key in table.keys)  # with the mask
     entry_bytes = _GROWTH * (_ENTRY_BYTES + (key_words + data_words(table)) * _WORD_BYTES)
     return table.max_size * (entry_bytes + (_METER_BYTES if table.meter is not None else 0))
 
@@ -76,14 +76,14 @@ def _profile_bytes(profile: ActionProfile, program: Program) -> int:
 
 def excess(program: Program) -> tuple[str, SourceInfo | None] | None:
     """Why the program takes too much, with the place of its largest part; None for a program that does not."""
-    found = sorted(parts(program), key=lambda part: -part.bytes)
-    total = sum(part.bytes for part in found)
+    ordered = sorted(parts(program), key=lambda part: -part.bytes)
+    total = sum(part.bytes for part in ordered)
     if total <= BYTES_MAX:
         return None
-    largest = ", ".join(f"{part.what} {part.bytes}" for part in found[:_LARGEST_SHOWN])
-    more = f", and {len(found) - _LARGEST_SHOWN} smaller ones" if len(found) > _LARGEST_SHOWN else ""
+    largest = ", ".join(f"{part.what} {part.bytes}" for part in ordered[:_LARGEST_SHOWN])
+    more = f", and {len(ordered) - _LARGEST_SHOWN} smaller ones" if len(ordered) > _LARGEST_SHOWN else ""
     message = (
         f"the registers, counters, meters and tables of a program must take at most {BYTES_MAX} bytes"
         f" (got {total}; the largest: {largest}{more})"
     )
-    return message, found[0].source
+    return message, ordered[0].source

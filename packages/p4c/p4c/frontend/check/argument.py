@@ -18,13 +18,13 @@ def bind_constructor(cx: CheckContext, e: ast.CallExpression, callee: Callee, ma
     """Check constructor arguments; returns the type arguments found."""
     if isinstance(made, Extern):
         constructors = [m for m in made.declaration.methods if m.returns is None]
-        found = next((c for c in constructors if len(c.parameters) == len(e.arguments)), None)
-        if found is None:
+        constructor = next((c for c in constructors if len(c.parameters) == len(e.arguments)), None)
+        if constructor is None:
             wanted = wanted_arguments((c.parameters for c in constructors), "constructor argument")
             cx.type_error(f"{made.name} takes {wanted}, not {len(e.arguments)}", e.span)
             return {}
         names = made.declaration.type_parameters
-        callee.parameters = parameter_infos(cx, found.parameters, names)
+        callee.parameters = parameter_infos(cx, constructor.parameters, names)
         return bind(cx, e, callee, names, dict(zip(names, made.arguments, strict=False)))
     assert isinstance(made, ApplicableType)
     declaration = made.declaration
@@ -140,12 +140,12 @@ def _unify_block(cx: CheckContext, wanted: ApplicableType, given: ApplicableType
     if not isinstance(pattern, ast.Applicable) or not isinstance(actual, ast.Applicable):
         return
     infos = parameter_infos(cx, pattern.parameters, pattern.type_parameters)
-    found = parameter_infos(cx, actual.parameters)
+    given_infos = parameter_infos(cx, actual.parameters)
     local: dict[str, Type] = {}
     for name, argument in zip(pattern.type_parameters, wanted.arguments, strict=False):
         if isinstance(argument, TypeVariable) and argument.name in bound:
             local[name] = bound[argument.name]
-    for w, g in zip(infos, found, strict=False):
+    for w, g in zip(infos, given_infos, strict=False):
         _unify(cx, w.type, g.type, local)
     for name, argument in zip(pattern.type_parameters, wanted.arguments, strict=False):
         if isinstance(argument, TypeVariable) and name in local:

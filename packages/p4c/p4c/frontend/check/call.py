@@ -93,14 +93,14 @@ def _overloaded(cx: CheckContext, e: ast.CallExpression, symbol: Symbol) -> Call
         wanted = wanted_arguments(c.parameters for c in candidates)
         cx.type_error(f"{symbol.name} takes {wanted}, not {len(e.arguments)}", e.span)
         return None
-    found = fitting[0]
-    declaration = found.declaration
+    chosen = fitting[0]
+    declaration = chosen.declaration
     assert isinstance(declaration, ast.Prototype | ast.Function)
     kind = "extern_function" if isinstance(declaration, ast.Prototype) else "function"
     _deprecated(cx, e, declaration)
-    callee = Callee(kind, symbol.name, found, parameters=found.parameters)
+    callee = Callee(kind, symbol.name, chosen, parameters=chosen.parameters)
     bound = bind(cx, e, callee, declaration.type_parameters)
-    callee.returns = ty.substitute(found.type, bound)
+    callee.returns = ty.substitute(chosen.type, bound)
     callee.type_arguments = [bound.get(p, ty.ANY) for p in declaration.type_parameters]
     return callee
 
@@ -118,14 +118,14 @@ def _accepts(parameters: list[ParameterInfo], count: int) -> bool:
 
 
 def _constructor(cx: CheckContext, e: ast.CallExpression, symbol: Symbol) -> Callee | None:
-    found = symbol.type
-    assert isinstance(found, ty.Extern | ty.ApplicableType)
+    target_type = symbol.type
+    assert isinstance(target_type, ty.Extern | ty.ApplicableType)
     arguments = tuple(type_of(cx, a) for a in e.type_arguments)
     made: ty.Extern | ty.ApplicableType
-    if isinstance(found, ty.Extern):
-        made = ty.Extern(found.declaration, found.name, arguments)
+    if isinstance(target_type, ty.Extern):
+        made = ty.Extern(target_type.declaration, target_type.name, arguments)
     else:
-        made = ty.ApplicableType(found.kind, found.name, found.declaration, arguments)
+        made = ty.ApplicableType(target_type.kind, target_type.name, target_type.declaration, arguments)
     callee = Callee("constructor", symbol.name, symbol, returns=made)
     bind_constructor(cx, e, callee, made)
     return callee
@@ -171,21 +171,21 @@ def _extern_method(
         note = choices(target.name, [m.name for m in methods], "methods")
         cx.type_error(f"{base.name} has no method {target.name}", e.span, note)
         return None
-    found = next((m for m in named if len(m.parameters) == len(e.arguments)), None)
-    if found is None:
+    method = next((m for m in named if len(m.parameters) == len(e.arguments)), None)
+    if method is None:
         wanted = wanted_arguments(m.parameters for m in named)
         cx.type_error(f"{base.name}.{target.name} takes {wanted}, not {len(e.arguments)}", e.span)
         return None
-    generics = [*base.declaration.type_parameters, *found.type_parameters]
+    generics = [*base.declaration.type_parameters, *method.type_parameters]
     callee = Callee("extern_method", f"{base.name}.{target.name}", base=target.base)
-    callee.parameters = parameter_infos(cx, found.parameters, generics)
+    callee.parameters = parameter_infos(cx, method.parameters, generics)
     known = dict(zip(base.declaration.type_parameters, base.arguments, strict=False))
     given = [type_of(cx, a) for a in e.type_arguments]
-    known.update(zip(found.type_parameters, given, strict=False))
+    known.update(zip(method.type_parameters, given, strict=False))
     bound = bind(cx, e, callee, generics, known)
-    callee.type_arguments = [bound.get(p, ty.ANY) for p in found.type_parameters]
-    assert found.returns is not None
-    returns = found.returns
+    callee.type_arguments = [bound.get(p, ty.ANY) for p in method.type_parameters]
+    assert method.returns is not None
+    returns = method.returns
     if isinstance(returns, ast.NamedTypeRef) and returns.name in generics:
         if returns.name not in bound:
             cx.type_error(f"{target.name} needs a type argument: {target.name}<…>()", e.span)

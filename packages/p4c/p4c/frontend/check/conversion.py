@@ -5,7 +5,7 @@ from __future__ import annotations
 from p4c.frontend.check import types as ty
 from p4c.frontend.check.context import CheckContext
 from p4c.frontend.check.fold import fit
-from p4c.frontend.diagnostics import choices, shown
+from p4c.frontend.diagnostics import brief, choices
 from p4c.frontend.parse import ast
 
 
@@ -28,7 +28,7 @@ def coerce(cx: CheckContext, e: ast.Expression, to: ty.Type, what: str = "") -> 
         return True
     if t == ty.INT and isinstance(plain, ty.Bits) and not isinstance(to, ty.Enum):
         if isinstance(to, ty.NewType):
-            shows = shown(e.value) if isinstance(e.value, int) else "…"
+            shows = brief(e.value) if isinstance(e.value, int) else "…"
             message = f"an integer becomes a {to} without a cast, as in p4c; P4_16 asks for one: ({to}) {shows}"
             cx.diagnostics.warning("types", message, e.span)
         return _coerce_number(cx, e, plain, to)
@@ -65,7 +65,7 @@ def _coerce_number(cx: CheckContext, e: ast.Expression, plain: ty.Bits, to: ty.T
         fitted = fit(e.value, plain)
         if (fitted != e.value and fitted != e.value & ((1 << plain.width) - 1)) or e.value >= 1 << plain.width:
             cx.diagnostics.warning(
-                "types", f"{shown(e.value)} does not fit {plain}: it becomes {shown(fitted)}", e.span
+                "types", f"{brief(e.value)} does not fit {plain}: it becomes {brief(fitted)}", e.span
             )
         e.value = fitted
     e.type = to

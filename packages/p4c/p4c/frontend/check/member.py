@@ -6,7 +6,7 @@ from p4c.frontend.check import types as ty
 from p4c.frontend.check.context import CheckContext, Handlers
 from p4c.frontend.check.operator import arithmetic, number_value
 from p4c.frontend.check.type_ref import constant_number
-from p4c.frontend.diagnostics import choices, shown
+from p4c.frontend.diagnostics import brief, choices
 from p4c.frontend.parse import ast
 
 HEADER_METHODS = ("isValid", "setValid", "setInvalid")
@@ -29,7 +29,7 @@ def _index(cx: CheckContext, e: ast.IndexExpression) -> ty.Type:
         return cx.type_error(f"an index must be a number, not {index}", e.index.span)
     number = number_value(e.index)
     if number is not None and not 0 <= number < base.size:
-        return cx.type_error(f"index {shown(number)} is outside {base}: valid are 0 to {base.size - 1}", e.index.span)
+        return cx.type_error(f"index {brief(number)} is outside {base}: valid are 0 to {base.size - 1}", e.index.span)
     return base.element
 
 
@@ -43,7 +43,7 @@ def _slice(cx: CheckContext, e: ast.SliceExpression) -> ty.Type:
     if not isinstance(plain, ty.Bits):
         return cx.type_error(f"only numbers with a width have slices, not {base}", e.span)
     if not 0 <= low <= high < plain.width:
-        message = f"the slice [{shown(high)}:{shown(low)}] does not lie within {plain}"
+        message = f"the slice [{brief(high)}:{brief(low)}] does not lie within {plain}"
         return cx.type_error(message, e.span, f"bits run from {plain.width - 1} down to 0, the higher first")
     value = number_value(e.base)
     if value is not None:

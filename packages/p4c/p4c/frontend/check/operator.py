@@ -7,7 +7,7 @@ from p4c.frontend.check import types as ty
 from p4c.frontend.check.context import CheckContext, Handlers
 from p4c.frontend.check.conversion import coerce
 from p4c.frontend.check.type_ref import type_of
-from p4c.frontend.diagnostics import shown
+from p4c.frontend.diagnostics import brief
 from p4c.frontend.parse import ast
 from p4c.frontend.parse.lexer import BITS_MAX
 
@@ -72,7 +72,7 @@ def _binary(cx: CheckContext, e: ast.BinaryExpression) -> ty.Type:
         return ty.BOOL if e.op in _COMPARISONS else ty.ANY
     a, b = number_value(e.left), number_value(e.right)
     if e.op in ("/", "%") and b is not None and b <= 0:
-        return cx.type_error(f"{e.op} by {shown(b)} has no result", e.span)
+        return cx.type_error(f"{e.op} by {brief(b)} has no result", e.span)
     if a is not None and b is not None:
         e.value = fold.binary(e.op, a, b, t)
         if e.value is None:
@@ -83,7 +83,7 @@ def _binary(cx: CheckContext, e: ast.BinaryExpression) -> ty.Type:
 def _no_result(cx: CheckContext, e: ast.BinaryExpression, a: int, b: int, t: ty.Type | None) -> ty.Type:
     if t == ty.INT and fold.too_large(e.op, a, b):
         return cx.type_error(f"the result of {e.op} must fit in {BITS_MAX} bits", e.span)
-    return cx.type_error(f"{shown(a)} {e.op} {shown(b)} has no result", e.span)
+    return cx.type_error(f"{brief(a)} {e.op} {brief(b)} has no result", e.span)
 
 
 def _balance(cx: CheckContext, e: ast.BinaryExpression) -> None:

@@ -32,7 +32,7 @@ from p4c.frontend.check.types import (
     strip,
     width,
 )
-from p4c.frontend.diagnostics import Diagnostics, SourceSpan, article, choices, shown
+from p4c.frontend.diagnostics import Diagnostics, SourceSpan, article, brief, choices
 from p4c.frontend.parse import ast
 
 
@@ -226,8 +226,8 @@ def _number(cx: CheckContext, e: ast.Number) -> Type:
     t = Bits(e.width, e.signed)
     e.value = fold.fit(e.number, t)
     if e.number >= 1 << e.width:
-        text = e.text if len(e.text) <= _TEXT_MAX else shown(e.number)
-        cx.diagnostics.warning("types", f"{text} does not fit {t}: it becomes {shown(e.value)}", e.span)
+        text = e.text if len(e.text) <= _TEXT_MAX else brief(e.number)
+        cx.diagnostics.warning("types", f"{text} does not fit {t}: it becomes {brief(e.value)}", e.span)
     return t
 
 

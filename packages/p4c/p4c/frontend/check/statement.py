@@ -88,12 +88,12 @@ def _for(cx: CheckContext, s: ast.ForStatement) -> None:
                 if isinstance(a, ast.AssignmentStatement) and isinstance(a.target, ast.Name)
             ),
         }
-        found = [symbol for name in sorted(names) if (symbol := cx.scope.lookup(name)) is not None]
-        before, calls = [symbol.written for symbol in found], cx.calls
+        symbols = [symbol for name in sorted(names) if (symbol := cx.scope.lookup(name)) is not None]
+        before, calls = [symbol.written for symbol in symbols], cx.calls
         _loop_body(cx, s)
         s.fixed = [
             symbol
-            for symbol, count in zip(found, before, strict=True)
+            for symbol, count in zip(symbols, before, strict=True)
             if symbol.written == count and (symbol.name in inside or cx.calls == calls)
         ]
         for clause in s.updates:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from p4c.frontend.check import types as ty
 from p4c.frontend.check.context import CheckContext
-from p4c.frontend.diagnostics import SourceSpan, count, shown
+from p4c.frontend.diagnostics import SourceSpan, brief, count
 from p4c.frontend.parse import ast
 from p4c.frontend.parse.lexer import BITS_MAX
 
@@ -25,18 +25,18 @@ def constant_number(
         cx.type_error(f"{what} must be an integer known at compile time", e.span)
         return None
     if e.value < least:
-        cx.type_error(f"{what} must be at least {least}, not {shown(e.value)}", e.span)
+        cx.type_error(f"{what} must be at least {least}, not {brief(e.value)}", e.span)
         return None
     if most is not None and e.value > most:
-        cx.type_error(f"{what} must be at most {most}, not {shown(e.value)}", e.span)
+        cx.type_error(f"{what} must be at most {most}, not {brief(e.value)}", e.span)
         return None
     return e.value
 
 
 def bounded(cx: CheckContext, t: ty.Type, span: SourceSpan) -> ty.Type:
     """`t`, unless it has too many fields: types that contain another twice double with every level."""
-    found = ty.parts(t)
-    if found <= _PARTS_MAX:
+    size = ty.parts(t)
+    if size <= _PARTS_MAX:
         return t
     return cx.type_error(f"a type must have at most {_PARTS_MAX} fields, those of structs in it counted", span)
 
@@ -59,19 +59,19 @@ def type_of(cx: CheckContext, ref: ast.TypeRef) -> ty.Type:
     if symbol is None:
         return ty.ANY
     arguments = tuple(type_of(cx, a) for a in ref.arguments)
-    found = symbol.type
-    if isinstance(found, ty.Extern | ty.ApplicableType):
-        declaration = found.declaration
+    named = symbol.type
+    if isinstance(named, ty.Extern | ty.ApplicableType):
+        declaration = named.declaration
         wanted = getattr(declaration, "type_parameters", [])
         if arguments and len(arguments) != len(wanted):
-            message = f"{found.name} takes {count(len(wanted), 'type argument')}, not {len(arguments)}"
+            message = f"{named.name} takes {count(len(wanted), 'type argument')}, not {len(arguments)}"
             return cx.type_error(message, ref.span)
-        if isinstance(found, ty.Extern):
-            return ty.Extern(found.declaration, found.name, arguments)
-        return ty.ApplicableType(found.kind, found.name, found.declaration, arguments)
+        if isinstance(named, ty.Extern):
+            return ty.Extern(named.declaration, named.name, arguments)
+        return ty.ApplicableType(named.kind, named.name, named.declaration, arguments)
     if arguments:
         return cx.type_error(f"{ref.name} takes no type arguments", ref.span)
-    return found
+    return named
 
 
 def _base_type(cx: CheckContext, ref: ast.BaseTypeRef) -> ty.Type:
@@ -83,5 +83,5 @@ def _base_type(cx: CheckContext, ref: ast.BaseTypeRef) -> ty.Type:
     if width is None:
         return ty.ANY
     if width > BITS_MAX:
-        return cx.type_error(f"{ref.name}<{shown(width)}> is wider than {BITS_MAX} bits", ref.span)
+        return cx.type_error(f"{ref.name}<{brief(width)}> is wider than {BITS_MAX} bits", ref.span)
     return ty.VarBits(width) if ref.name == "varbit" else ty.Bits(width, ref.name == "int")

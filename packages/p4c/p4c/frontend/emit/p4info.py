@@ -123,17 +123,17 @@ def member_ids(items: list[list[ast.Annotation]]) -> list[int]:
     for tags in items:
         given.append(_number_in(next((a for a in tags if a.name == "id"), None)))
     taken = {n for n in given if n is not None}
-    found, index = [], 1
+    ids, index = [], 1
     for n in given:
         if n is not None:
             index += 1
-            found.append(n)
+            ids.append(n)
             continue
         while index in taken:
             index += 1
         taken.add(index)
-        found.append(index)
-    return found
+        ids.append(index)
+    return ids
 
 
 class _Writer:

@@ -57,13 +57,13 @@ def flat(cx: LowerContext, value: Value, span: SourceSpan, simple: bool = False)
     if isinstance(value, Aggregate):
         return [x for member in value.members.values() for x in flat(cx, member, span, simple)]
     if isinstance(value, HeaderValue):
-        cx.made(len(value.header.type.fields), span)
+        cx.count_parts(len(value.header.type.fields), span)
         return header_fields(cx, value)
     if isinstance(value, StackValue):
         return [x for element in value.elements for x in flat(cx, element, span, simple)]
     if isinstance(value, UnionValue):
         return [x for member in value.members.values() for x in flat(cx, member, span, simple)]
-    cx.made(1, span)
+    cx.count_parts(1, span)
     scalar = as_expression(value, span)
     if isinstance(scalar.of, FieldRef):
         return [scalar]
@@ -118,8 +118,8 @@ def calculation(
 def empty_field_list(cx: LowerContext, name: str) -> FieldList:
     # To BMv2, id 0 means that the primitive was not called.
     lists = cx.program.field_lists
-    found = next((f for f in lists if not f.fields), None)
-    if found is None:
-        found = FieldList(name, len(lists) + 1, ())
-        lists.append(found)
-    return found
+    empty = next((f for f in lists if not f.fields), None)
+    if empty is None:
+        empty = FieldList(name, len(lists) + 1, ())
+        lists.append(empty)
+    return empty

@@ -16,7 +16,7 @@ from p4c.model.parsers import LastUnionField
 
 def assign(cx: LowerContext, target: values.Value, source: values.Value, span: SourceSpan) -> None:
     """target = source, for values of any kind."""
-    cx.made(1, span)
+    cx.count_parts(1, span)
     if isinstance(target, Scalar):
         assign_scalar(cx, target, as_expression(source, span), span)
     elif isinstance(target, values.Aggregate):
@@ -116,15 +116,15 @@ def evaluated(cx: LowerContext, *items: tuple[ast.Expression, bool]) -> list[val
     for e, _ in items:
         with cx.apart() as made:
             parts.append((cx.value_of(e), made))
-    found: list[values.Value] = []
+    ordered: list[values.Value] = []
     for position, (value, made) in enumerate(parts):
         cx.out.extend(made)
         disturbed = any(later for _, later in parts[position + 1 :])
         e, place = items[position]
         if disturbed:
             value = pinned(cx, value, e.span) if place else saved(cx, value, e.span)
-        found.append(value)
-    return found
+        ordered.append(value)
+    return ordered
 
 
 def pinned(cx: LowerContext, place: values.Value, span: SourceSpan) -> values.Value:

@@ -31,9 +31,9 @@ def bind_block(cx: LowerContext, block: BlockValue, e: ast.CallExpression, calle
     infos = block.symbol.parameters
     given = [a for a in callee.arguments if a is not None and not isinstance(a, ast.Default)]
     writes = {id(a) for a, i in zip(callee.arguments, infos, strict=True) if i.direction in ("out", "inout")}
-    found = evaluated(cx, *((a, id(a) in writes) for a in given))
-    cx.made(sum(1 for value in found for _ in leaves(value)), e.span)  # each is looked at
-    places = iter(found)
+    evaluations = evaluated(cx, *((a, id(a) in writes) for a in given))
+    cx.count_parts(sum(1 for value in evaluations for _ in leaves(value)), e.span)  # each is looked at
+    places = iter(evaluations)
     values: list[Value | None] = []
     for argument in callee.arguments:
         values.append(None if argument is None or isinstance(argument, ast.Default) else next(places))

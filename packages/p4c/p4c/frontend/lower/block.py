@@ -53,7 +53,7 @@ def make_locals(cx: LowerContext, block: BlockValue) -> None:
     first = not block.locals_made
     block.locals_made = True
     for d in block.declaration.locals:
-        cx.made(1, d.span)
+        cx.count_parts(1, d.span)
         symbol = cx.symbol_of(d)
         with cx.refusals():
             if isinstance(d, ast.Variable):
@@ -80,8 +80,8 @@ def control_body(cx: LowerContext, block: BlockValue) -> None:
 def apply_control(cx: LowerContext, e: ast.CallExpression, callee: Callee) -> None:
     assert callee.base is not None
     base = callee.base
-    found = cx.frame.lookup(base.target) if isinstance(base, ast.Name) and base.target is not None else None
-    block = found if isinstance(found, BlockValue) else _direct(cx, callee, e.span)
+    instance = cx.frame.lookup(base.target) if isinstance(base, ast.Name) and base.target is not None else None
+    block = instance if isinstance(instance, BlockValue) else _direct(cx, callee, e.span)
     back = bind_block(cx, block, e, callee)
     cx.deeper(e.span)
     with cx.apart(block.frame) as made:

@@ -11,7 +11,7 @@ from typing import Any
 from p4c.frontend.check.context import CheckContext as Checked
 from p4c.frontend.check.scope import Symbol
 from p4c.frontend.check.types import BOOL, ERROR, Bits, EnumValue, ErrorValue, Type, strip
-from p4c.frontend.diagnostics import Diagnostics, SourceSpan, shown
+from p4c.frontend.diagnostics import Diagnostics, SourceSpan, brief
 from p4c.frontend.draft import Draft, DraftPipeline, DraftState
 from p4c.frontend.flow import Flow, Step
 from p4c.frontend.lower.values import Bindings, BlockValue, ExternValue, Literal, Value
@@ -116,7 +116,7 @@ class LowerContext:
         if self.depth > _INLINE_DEPTH_MAX:
             raise RefusalError(f"calls nest deeper than {_INLINE_DEPTH_MAX}: P4 has no recursion", span)
 
-    def made(self, parts: int, span: SourceSpan) -> None:
+    def count_parts(self, parts: int, span: SourceSpan) -> None:
         """Count parts of what the program becomes. Raises CompileError beyond the total."""
         self.parts[self.frame.prefix] += parts
         self.parts_total += parts
@@ -162,7 +162,7 @@ class LowerContext:
         """The value of `e`; statements that the evaluation needs are emitted first."""
         if e.value is not None and isinstance(e.type, Type):
             return self._constant(e.value, e.type, e.span)
-        self.made(1, e.span)
+        self.count_parts(1, e.span)
         handler = self.expressions.get(type(e))
         if handler is None:
             raise RefusalError("this expression cannot be used here", e.span)
@@ -211,7 +211,7 @@ class LowerContext:
             self.frame, self.out = outer
 
     def statement(self, s: ast.Statement) -> None:
-        self.made(1, s.span)
+        self.count_parts(1, s.span)
         before = self.frame, self.out, self.result, self.depth, self.in_action
         try:
             self.statements[type(s)](self, s)
@@ -227,7 +227,7 @@ class LowerContext:
         return made
 
     def emit(self, op: str, *args: Scalar | Argument, span: SourceSpan) -> None:
-        self.made(1, span)
+        self.count_parts(1, span)
         self.out.append(Step(op, tuple(a.data if isinstance(a, Scalar) else a for a in args), span))
 
 
@@ -245,7 +245,7 @@ def range_of(cx: LowerContext, e: ast.BinaryExpression, bits: int) -> tuple[int,
     full = (1 << bits) - 1
     low, high = cx.number_of(e.left) & full, cx.number_of(e.right) & full
     if low > high:
-        raise RefusalError(f"the range {shown(low)}..{shown(high)} is empty", e.span)
+        raise RefusalError(f"the range {brief(low)}..{brief(high)} is empty", e.span)
     return low, high
 
 

@@ -31,9 +31,9 @@ from p4c.model.parsers import LastUnionField
 
 def _name(cx: LowerContext, e: ast.Name) -> Value:
     symbol = e.target
-    found = cx.frame.lookup(symbol)
-    if found is not None:
-        return found
+    value = cx.frame.lookup(symbol)
+    if value is not None:
+        return value
     declaration = symbol.declaration
     if isinstance(declaration, ast.Constant):
         return cx.value_of(declaration.initial)
@@ -93,13 +93,13 @@ def _stack_member(cx: LowerContext, stack: StackValue, e: ast.MemberExpression) 
 def _last_field(last: LastValue, name: str) -> Scalar:
     stack, t = last.stack.stack, strip(last.type.fields[name].type)
     if isinstance(stack, Stack):
-        found = stack.type.field(name)
-        assert found is not None
-        return Scalar(LastField(stack, found), t)
+        field = stack.type.field(name)
+        assert field is not None
+        return Scalar(LastField(stack, field), t)
     member = stack.unions[0].members.index(last.member)
-    found = stack.unions[0].headers[member].type.field(name)
-    assert found is not None
-    return Scalar(LastUnionField(stack, member, found), t)
+    field = stack.unions[0].headers[member].type.field(name)
+    assert field is not None
+    return Scalar(LastUnionField(stack, member, field), t)
 
 
 def _index(cx: LowerContext, e: ast.IndexExpression) -> Value:
@@ -170,8 +170,8 @@ def _invalidheader(cx: LowerContext, e: ast.InvalidHeader) -> Value:
     key = ("invalid", e.type)
     if key not in cx.known:
         cx.known[key] = allocate(cx, "invalid", e.type, e.span)
-    found: Value = cx.known[key]
-    return found
+    header: Value = cx.known[key]
+    return header
 
 
 EXPRESSIONS: Expressions = {

@@ -119,9 +119,9 @@ def _name_called(cx: LowerContext, action: ActionValue) -> None:
 
 def find_action(cx: LowerContext, symbol: Symbol) -> ActionValue:
     """The action in this instance of its control, or the global one."""
-    found = cx.frame.lookup(symbol)
-    if isinstance(found, ActionValue):
-        return found
+    value = cx.frame.lookup(symbol)
+    if isinstance(value, ActionValue):
+        return value
     declaration = symbol.declaration
     assert isinstance(declaration, ast.ActionDecl)
     made = ActionValue(symbol, declaration, control_plane_name(declaration, ""), cx.globals)
@@ -140,7 +140,7 @@ def _before_quits(cx: LowerContext, body: list[Flow], copies: list[Flow], span: 
     while position < len(body):
         s = body[position]
         if isinstance(s, Quit):
-            cx.made(len(copies), span)
+            cx.count_parts(len(copies), span)
             body[position:position] = copies
             position += len(copies)
         for inner in bodies(s):

@@ -130,7 +130,7 @@ def _region(cx: LowerContext, s: ast.LoopStatement, made: list[Flow]) -> Iterato
 
 
 def _round(cx: LowerContext, s: ast.LoopStatement, loop: Loop) -> None:
-    cx.made(1, s.span)
+    cx.count_parts(1, s.span)
     if not loop.continues:
         cx.statement(s.body)
         return

@@ -83,7 +83,7 @@ def binary(cx: LowerContext, e: ast.BinaryExpression, left: Value, right: Value)
 
 
 def _equal(cx: LowerContext, left: Value, right: Value, span: SourceSpan) -> Scalar:
-    cx.made(1, span)
+    cx.count_parts(1, span)
     if isinstance(left, HeaderValue) and isinstance(right, HeaderValue):
         return _headers_equal(left, right, span)
     if isinstance(left, Aggregate) and isinstance(right, Aggregate):

@@ -117,7 +117,7 @@ def _blocks(cx: LowerContext, main: Symbol) -> dict[str, BlockValue]:
     span = main.span or NOWHERE
     if not isinstance(t, ApplicableType) or t.name != "V1Switch" or not isinstance(callee, Callee):
         raise RefusalError(f"main must be a V1Switch, not {t}: v1model is the only architecture here", span)
-    found = {}
+    blocks = {}
     if len(callee.arguments) != len(_V1SWITCH):
         raise RefusalError(f"V1Switch must have {len(_V1SWITCH)} blocks, not {len(callee.arguments)}", span)
     for name, argument in zip(_V1SWITCH, callee.arguments, strict=True):
@@ -128,10 +128,10 @@ def _blocks(cx: LowerContext, main: Symbol) -> dict[str, BlockValue]:
         if not isinstance(inner, Callee) or not isinstance(inner.returns, ApplicableType):
             raise RefusalError("each argument of V1Switch is an instance such as MyIngress()", argument.span)
         declared = inner.returns.declaration
-        found[name] = block_value(cx, inner.returns, inner, control_plane_name(declared, ""), argument.span)
-        if len(found[name].symbol.parameters) != _V1SWITCH[name]:
+        blocks[name] = block_value(cx, inner.returns, inner, control_plane_name(declared, ""), argument.span)
+        if len(blocks[name].symbol.parameters) != _V1SWITCH[name]:
             raise RefusalError(f"this block of V1Switch must have {_V1SWITCH[name]} parameters", argument.span)
-    return found
+    return blocks
 
 
 def _storage(cx: LowerContext, parser: BlockValue) -> tuple[Value, Value, Value]:

@@ -80,8 +80,8 @@ def _listed(cx: LowerContext, e: ast.Expression, span: SourceSpan) -> FieldList:
         lists = cx.program.field_lists
         cx.known[key] = FieldList(f"fl_{len(lists) + 1}", len(lists) + 1, fields)
         lists.append(cx.known[key])
-    found: FieldList = cx.known[key]
-    return found
+    field_list: FieldList = cx.known[key]
+    return field_list
 
 
 def _again(op: str, cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
@@ -94,12 +94,12 @@ def _preserved(cx: LowerContext, e: ast.Expression, span: SourceSpan) -> FieldLi
     if index is None:
         raise RefusalError("the index of a field list must be known at compile time", span)
     name = f"field_list{index}"
-    found = next((f for f in cx.program.field_lists if f.name == name), None)
-    if found is None:
+    field_list = next((f for f in cx.program.field_lists if f.name == name), None)
+    if field_list is None:
         message = f"no metadata field is tagged with @field_list({index}): nothing is preserved"
         cx.diagnostics.warning("target", message, span)
-        found = empty_field_list(cx, name)
-    return found
+        field_list = empty_field_list(cx, name)
+    return field_list
 
 
 def _digest(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
@@ -110,11 +110,11 @@ def _digest(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) ->
     name = t.name if isinstance(t, CompositeType) and not t.anonymous else "digest"
     items = data_items(flat(cx, cx.value_of(a[1]), e.span))
     key = ("digest", name, *(identity(i.field) if isinstance(i, FieldInput) else i for i in items))
-    found = cx.known.get(key)
-    if found is None:
-        found = cx.known[key] = LearnList(name, len(cx.program.digests) + 1, items)
-        cx.program.digests.append(DeclaredDigest(name, t, found))
-    cx.emit("generate_digest", number(cx, a[0]), found, span=e.span)
+    learn_list = cx.known.get(key)
+    if learn_list is None:
+        learn_list = cx.known[key] = LearnList(name, len(cx.program.digests) + 1, items)
+        cx.program.digests.append(DeclaredDigest(name, t, learn_list))
+    cx.emit("generate_digest", number(cx, a[0]), learn_list, span=e.span)
 
 
 def _random(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:

@@ -39,7 +39,7 @@ def temporary(cx: LowerContext, t: ty.Type) -> Scalar:
 
 def allocate(cx: LowerContext, name: str, t: ty.Type, span: SourceSpan, top: bool = False) -> Value:
     """Storage for a variable of type `t`. `top`: members of the headers struct keep their own names."""
-    cx.made(1, span)
+    cx.count_parts(1, span)
     plain = ty.strip(t)
     if isinstance(plain, ty.CompositeType):
         if plain.kind == "struct":
@@ -52,7 +52,7 @@ def allocate(cx: LowerContext, name: str, t: ty.Type, span: SourceSpan, top: boo
             return header_instance(cx, cx.unique(name), plain)
         return _union_instance(cx, cx.unique(name), plain)
     if isinstance(plain, ty.StackType):
-        cx.made(plain.size * max(1, len(plain.element.fields)), span)
+        cx.count_parts(plain.size * max(1, len(plain.element.fields)), span)
         return _stack_instance(cx, cx.unique(name), plain)
     if isinstance(plain, ty.Tuple):
         items = {str(i): allocate(cx, f"{name}.{i}", item, span) for i, item in enumerate(plain.items)}
@@ -146,15 +146,15 @@ def header_field(cx: LowerContext, header: HeaderValue, prefix: str, name: str, 
     if isinstance(plain, ty.CompositeType):
         inner = {f.name: header_field(cx, header, f"{prefix}{name}.", f.name, f.type) for f in plain.fields.values()}
         return Aggregate(plain, inner)
-    found = header.header.type.field(prefix + name)
-    assert found is not None
-    return Scalar(FieldRef(header.header, found), plain)
+    field = header.header.type.field(prefix + name)
+    assert field is not None
+    return Scalar(FieldRef(header.header, field), plain)
 
 
 def header_fields(cx: LowerContext, header: HeaderValue) -> list[Scalar]:
     """All fields of a header, flattened."""
-    found: list[Scalar] = []
+    scalars: list[Scalar] = []
     for f in header.type.fields.values():
         value = header_field(cx, header, "", f.name, f.type)
-        found.extend(leaf for leaf in leaves(value) if isinstance(leaf, Scalar))
-    return found
+        scalars.extend(leaf for leaf in leaves(value) if isinstance(leaf, Scalar))
+    return scalars

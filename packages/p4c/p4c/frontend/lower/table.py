@@ -33,7 +33,7 @@ from p4c.model.pipelines import InitialEntry
 def entries_of(cx: LowerContext, value: TableValue, entries: list[ast.EntryElement]) -> tuple[InitialEntry, ...]:
     """Entries with BMv2's priorities, of which the smallest wins; among P4's own the largest does."""
     d = value.declaration
-    cx.made(len(entries), d.span)
+    cx.count_parts(len(entries), d.span)
     made = [_entry(cx, value, e) for e in entries]
     ranks = _const_ranks(entries) if d.entries_const else _ranks(cx, d, entries)
     top = max(ranks, default=0) + 1

@@ -33,10 +33,10 @@ class StackValue(Mutable):
 
     @property
     def headers(self) -> list[HeaderValue]:
-        found: list[HeaderValue] = []
+        headers: list[HeaderValue] = []
         for element in self.elements:
-            found.extend([element] if isinstance(element, HeaderValue) else element.members.values())
-        return found
+            headers.extend([element] if isinstance(element, HeaderValue) else element.members.values())
+        return headers
 
 
 class UnionValue(Mutable):
@@ -59,9 +59,9 @@ class ElementValue(Mutable):
 
     def field(self, name: str, t: Type) -> Scalar:
         element = self.expression
-        found = element.stack.type.field(name)
-        assert found is not None
-        return ElementField(AccessField(element, found), t, self, name)
+        field = element.stack.type.field(name)
+        assert field is not None
+        return ElementField(AccessField(element, field), t, self, name)
 
 
 class ElementField(Scalar):
@@ -173,9 +173,9 @@ class Bindings:
     def lookup(self, symbol: Symbol) -> Value | None:
         frame: Bindings | None = self
         while frame is not None:
-            found = frame.bindings.get(id(symbol))
-            if found is not None:
-                return found
+            value = frame.bindings.get(id(symbol))
+            if value is not None:
+                return value
             frame = frame.parent
         return None
 

@@ -13,7 +13,7 @@ _NAME_MAX = 256  # characters of @name
 
 
 def read_annotations(p: Cursor) -> list[ast.Annotation]:
-    found = []
+    annotations = []
     while p.on("@"):
         at = p.take()
         word = p.take()
@@ -21,8 +21,8 @@ def read_annotations(p: Cursor) -> list[ast.Annotation]:
         if p.on("(", "["):
             annotation.structured = p.token.text == "["
             _annotation_body(p, annotation)
-        found.append(annotation)
-    return found
+        annotations.append(annotation)
+    return annotations
 
 
 def _annotation_body(p: Cursor, annotation: ast.Annotation) -> None:

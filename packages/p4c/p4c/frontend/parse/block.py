@@ -32,7 +32,7 @@ def _property(p: Cursor, table: ast.TableDecl) -> None:
     const = p.accept("const") is not None
     word = p.token
     if word.kind != "id":
-        raise p.fail(f"expected a table property, found {p.shown()}")
+        raise p.fail(f"expected a table property, found {p.next_text()}")
     p.take()
     p.expect("=", f"after the property {word.text}")
     if word.text == "key":
@@ -143,12 +143,12 @@ def _transition(p: Cursor) -> ast.TransitionStatement:
     return ast.TransitionStatement(token.span, None, keys, cases)
 
 
-def _opened(p: Cursor, found: ast.Applicable) -> bool:
+def _opened(p: Cursor, block: ast.Applicable) -> bool:
     """Read up to the opening brace; False for a type, which has no body."""
     if p.accept(";"):
         return False
     if p.on("("):
-        found.constructor = read_parameters(p)
+        block.constructor = read_parameters(p)
     p.expect("{")
     return True
 
@@ -156,22 +156,22 @@ def _opened(p: Cursor, found: ast.Applicable) -> bool:
 def read_control(p: Cursor) -> ast.ControlDecl:
     p.take()
     word = p.name("the control's name")
-    found = ast.ControlDecl(word.span, word.text, read_type_parameters(p), read_parameters(p))
-    if not _opened(p, found):
-        return found
-    p.each(lambda: found.locals.append(_local(p)), "apply", "}")
+    control = ast.ControlDecl(word.span, word.text, read_type_parameters(p), read_parameters(p))
+    if not _opened(p, control):
+        return control
+    p.each(lambda: control.locals.append(_local(p)), "apply", "}")
     p.expect("apply", f"in control {word.text}")
-    found.body = read_block(p)
+    control.body = read_block(p)
     p.expect("}", f"at the end of control {word.text}: its apply block comes last")
-    return found
+    return control
 
 
 def read_parser(p: Cursor) -> ast.ParserDecl:
     p.take()
     word = p.name("the parser's name")
-    found = ast.ParserDecl(word.span, word.text, read_type_parameters(p), read_parameters(p))
-    if not _opened(p, found):
-        return found
+    parser = ast.ParserDecl(word.span, word.text, read_type_parameters(p), read_parameters(p))
+    if not _opened(p, parser):
+        return parser
     states: list[ast.StateDecl] = []
 
     def part() -> None:
@@ -180,33 +180,33 @@ def read_parser(p: Cursor) -> ast.ParserDecl:
             states.append(read_state(p))
             states[-1].annotations = annotations
         else:
-            found.locals.append(_local(p))
-            found.locals[-1].annotations = annotations
+            parser.locals.append(_local(p))
+            parser.locals[-1].annotations = annotations
 
     p.each(part, "}")
     p.expect("}", f"at the end of parser {word.text}")
-    found.states = states
-    return found
+    parser.states = states
+    return parser
 
 
 def _local(p: Cursor) -> ast.Declaration:
     annotations = read_annotations(p)
-    found: ast.Declaration
+    declaration: ast.Declaration
     if p.on("action"):
-        found = read_action(p)
+        declaration = read_action(p)
     elif p.on("table"):
-        found = read_table(p)
+        declaration = read_table(p)
     elif p.on("const"):
-        found = read_constant(p)
+        declaration = read_constant(p)
     elif p.on("value_set"):
-        found = _value_set(p)
+        declaration = _value_set(p)
     else:
         local = read_local_declaration(p)
         if local is None:
-            raise p.fail(f"expected an action, a table, a constant, a variable or an instance, found {p.shown()}")
-        found = local
-    found.annotations = annotations
-    return found
+            raise p.fail(f"expected an action, a table, a constant, a variable or an instance, found {p.next_text()}")
+        declaration = local
+    declaration.annotations = annotations
+    return declaration
 
 
 def _value_set(p: Cursor) -> ast.ValueSetDecl:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from p4c.frontend.diagnostics import SourceSpan, shown
+from p4c.frontend.diagnostics import SourceSpan, brief
 from p4c.frontend.parse.lexer import integer
 from p4c.frontend.parse.tokens import Token
 
@@ -91,7 +91,7 @@ class Condition:
         if op in ("/", "%") and right == 0:
             raise ConditionError(f"division by zero in #{self.word.text}", mark.span)
         if op in ("<<", ">>") and not 0 <= right <= _BITS_MAX:
-            message = f"a shift in #{self.word.text} must be by 0 to {_BITS_MAX} bits, not {shown(right)}"
+            message = f"a shift in #{self.word.text} must be by 0 to {_BITS_MAX} bits, not {brief(right)}"
             raise ConditionError(message, mark.span)
         return self._bounded(_RESULTS[op](left, right), mark)
 

@@ -71,7 +71,7 @@ class Cursor:
     def expect(self, text: str, where: str = "") -> Token:
         if self.on(text):
             return self.take()
-        raise self.fail(f"expected {text!r}{' ' + where if where else ''}, found {self.shown()}")
+        raise self.fail(f"expected {text!r}{' ' + where if where else ''}, found {self.next_text()}")
 
     def name(self, what: str = "a name") -> Token:
         token = self.token
@@ -79,9 +79,9 @@ class Cursor:
             return self.take()
         if token.kind == "id":
             raise self.fail(f"expected {what}, found the reserved word {token.text!r}")
-        raise self.fail(f"expected {what}, found {self.shown()}")
+        raise self.fail(f"expected {what}, found {self.next_text()}")
 
-    def shown(self) -> str:
+    def next_text(self) -> str:
         return "the end of the file" if self.token.kind == "end" else repr(self.token.text)
 
     def fail(self, message: str, span: SourceSpan | None = None) -> Exception:
@@ -121,14 +121,14 @@ class Cursor:
         start = self.at
         self.guessing += 1
         try:
-            found = self.once(read)
+            result = self.once(read)
         except BacktrackError:
-            found = None
+            result = None
         finally:
             self.guessing -= 1
-        if found is None:
+        if result is None:
             self.go(start)
-        return found
+        return result
 
     def once(self, read: Callable[[Cursor], T]) -> T:
         """The result of `read`, which depends on the tokens alone, here; remembered while guessing.
@@ -137,20 +137,20 @@ class Cursor:
         """
         key = (read, self.at, self.angle)
         if key in self._known:
-            found, end = self._known[key]
-            if found is not None:
+            result, end = self._known[key]
+            if result is not None:
                 self.go(end)
-                return cast("T", found)
+                return cast("T", result)
             if self.guessing:
                 raise BacktrackError
         try:
-            found = read(self)
+            result = read(self)
         except BacktrackError:
             self._known[key] = None, self.at
             raise
         if self.guessing:
-            self._known[key] = found, self.at
-        return found
+            self._known[key] = result, self.at
+        return result
 
     @property
     def level(self) -> int:

@@ -154,7 +154,7 @@ def read_primary(p: Cursor) -> ast.Expression:
     if token.kind == "id" and (token.text not in RESERVED or token.text in SOFT):
         p.take()
         return ast.Name(token.span, token.text)
-    raise p.fail(f"expected an expression, found {p.shown()}")
+    raise p.fail(f"expected an expression, found {p.next_text()}")
 
 
 def _braces(p: Cursor) -> ast.Expression:
@@ -181,7 +181,7 @@ def read_postfix(p: Cursor, base: ast.Expression) -> ast.Expression:
             p.take()
             word = p.token
             if word.kind != "id":
-                raise p.fail(f"expected a member's name after '.', found {p.shown()}")
+                raise p.fail(f"expected a member's name after '.', found {p.next_text()}")
             p.take()
             base = ast.MemberExpression(word.span, base, word.text)
         elif token.text == "[":
@@ -234,7 +234,7 @@ def _argument(p: Cursor) -> ast.Argument:
 def read_type(p: Cursor) -> ast.TypeRef:
     token = p.token
     if token.kind != "id" and token.text != ".":
-        raise p.fail(f"expected a type, found {p.shown()}")
+        raise p.fail(f"expected a type, found {p.next_text()}")
     ref: ast.TypeRef
     if token.text in BASE_TYPES:
         p.take()

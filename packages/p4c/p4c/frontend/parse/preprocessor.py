@@ -14,7 +14,20 @@ from p4c.frontend.cache import SOURCE_BYTES_MAX
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan, choices, count
 from p4c.frontend.parse.condition import Condition, ConditionError
 from p4c.frontend.parse.lexer import TOKENS_MAX, tokenize
-from p4c.frontend.parse.tokens import BITS, END, END_AT, ID, KIND, NEWLINE, PLACE, USE_AT, Token, Tokens, made, text_of
+from p4c.frontend.parse.tokens import (
+    BITS,
+    END,
+    END_AT,
+    ID,
+    KIND,
+    NEWLINE,
+    PLACE,
+    USE_AT,
+    Token,
+    Tokens,
+    decode,
+    text_of,
+)
 
 STANDARD_INCLUDE = Path(__file__).parents[1] / "include"
 _INCLUDE_DEPTH_MAX = 64
@@ -142,7 +155,7 @@ class Preprocessor:
             return False
         real = path.resolve()
         folder, named = self._folder.resolve(), (*self.include_paths, STANDARD_INCLUDE)
-        if plain_file.is_public(real) or any(real.is_relative_to(one.resolve()) for one in named):
+        if plain_file.is_public(real) or any(real.is_relative_to(place.resolve()) for place in named):
             return False
         return not (real.is_relative_to(folder) and plain_file.read_by_writers(real, folder))
 
@@ -156,7 +169,7 @@ class Preprocessor:
     def _directive(self, codes: array[int], branches: list[_Branch], path: Path, shown: str) -> None:
         if len(codes) == 1:
             return
-        word, *rest = made(codes[1 : _DIRECTIVE_TOKENS_MAX + 1], self.diagnostics.texts)
+        word, *rest = decode(codes[1 : _DIRECTIVE_TOKENS_MAX + 1], self.diagnostics.texts)
         if len(codes) > _DIRECTIVE_TOKENS_MAX:
             message = f"a directive must have at most {_DIRECTIVE_TOKENS_MAX} tokens"
             self.diagnostics.last("preprocess", message, word.span)
@@ -229,10 +242,10 @@ class Preprocessor:
             if self.includable is not None and candidate not in self.includable:
                 continue
             try:
-                found = candidate.exists() and not candidate.is_dir()
+                is_file = candidate.exists() and not candidate.is_dir()
             except OSError:  # a name that no file can have
                 continue
-            if found:
+            if is_file:
                 beside = str(Path(shown).parent / name) if place == path.parent else str(candidate)
                 self._depth += 1
                 self._file(candidate, beside if place != STANDARD_INCLUDE else f"<{name}>", word.span)
@@ -374,7 +387,7 @@ class Preprocessor:
         return self._expanded <= _EXPANSION_MAX
 
     def _span(self, code: int) -> SourceSpan:
-        return made([code], self.diagnostics.texts)[0].span
+        return decode([code], self.diagnostics.texts)[0].span
 
     def _arguments(self, codes: array[int], index: int, macro: int) -> tuple[array[int], int]:
         """Where arguments end that begin at `index`: their `(`, the commas between them, and what closes the last."""
@@ -399,7 +412,7 @@ class Preprocessor:
         try:
             out = array("Q")
             self.expand(self._without_defined(codes, word), out)
-            return Condition(made(out, self.diagnostics.texts), word).value() != 0
+            return Condition(decode(out, self.diagnostics.texts), word).value() != 0
         except ConditionError as error:
             self.diagnostics.error("preprocess", str(error), error.span)
             return False
@@ -407,7 +420,7 @@ class Preprocessor:
     def _without_defined(self, codes: array[int], word: Token) -> array[int]:
         """`codes` with 0 or 1 in the place of each `defined NAME` or `defined(NAME)`."""
         done = array("Q")
-        tokens = iter(zip(codes, made(codes, self.diagnostics.texts), strict=True))
+        tokens = iter(zip(codes, decode(codes, self.diagnostics.texts), strict=True))
         for code, token in tokens:
             if token.text != "defined":
                 done.append(code)

@@ -17,9 +17,9 @@ from p4c.frontend.parse.tokens import Tokens
 # Top-level declarations (specification, chapters 7, 10 and 11).
 def read_declaration(p: Cursor) -> ast.Declaration:
     annotations = read_annotations(p)
-    found = _declaration(p)
-    found.annotations = annotations + found.annotations
-    return found
+    declaration = _declaration(p)
+    declaration.annotations = annotations + declaration.annotations
+    return declaration
 
 
 def _declaration(p: Cursor) -> ast.Declaration:
@@ -35,7 +35,7 @@ def _declaration(p: Cursor) -> ast.Declaration:
         if instance is not None:
             return instance
         return _function(p)
-    raise p.fail(f"expected a declaration, found {p.shown()}")
+    raise p.fail(f"expected a declaration, found {p.next_text()}")
 
 
 def _package(p: Cursor) -> ast.Package:

@@ -165,8 +165,8 @@ def _assignment_or_call(p: Cursor, end: str | None = ";") -> ast.Statement:
             p.expect(end, "after an assignment")
         return ast.AssignmentStatement(op.span, target, text, value)
     if isinstance(target, ast.CallExpression):
-        raise p.fail(f"expected ';' after a call, found {p.shown()}")
-    raise p.fail(f"expected '=' or a call, found {p.shown()}")
+        raise p.fail(f"expected ';' after a call, found {p.next_text()}")
+    raise p.fail(f"expected '=' or a call, found {p.next_text()}")
 
 
 def read_constant(p: Cursor) -> ast.Constant:

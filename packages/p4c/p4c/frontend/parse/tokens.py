@@ -48,7 +48,7 @@ def text_of(code: int, texts: Texts) -> str:
     return _WRITTEN.get(code & KIND) or texts.text[code & PLACE : code >> END_AT & PLACE]
 
 
-def made(codes: Iterable[int], texts: Texts) -> list[Token]:
+def decode(codes: Iterable[int], texts: Texts) -> list[Token]:
     """The tokens that the numbers mean."""
     tokens = []
     start = behind = line = 0  # of the line of the token before, in which nearly all are
@@ -67,7 +67,7 @@ def made(codes: Iterable[int], texts: Texts) -> list[Token]:
 def _via(code: int, texts: Texts) -> str:
     if not code >> USE_AT:
         return ""
-    (macro,) = made([texts.uses[code >> USE_AT]], texts)
+    (macro,) = decode([texts.uses[code >> USE_AT]], texts)
     return f"in the text of macro {macro.text}, used at {macro.span}"
 
 
@@ -81,7 +81,7 @@ class Tokens:
 
         @lru_cache(_CHUNKS_KEPT)
         def chunk(number: int) -> list[Token]:
-            tokens = made(codes[number * CHUNK : (number + 1) * CHUNK], texts)
+            tokens = decode(codes[number * CHUNK : (number + 1) * CHUNK], texts)
             if len(levels) == number * CHUNK + 1:
                 for token in tokens:
                     levels.append(levels[-1] + (token.text == "{") - (token.text == "}"))
@@ -96,4 +96,4 @@ class Tokens:
         return self.chunk(index // CHUNK)[index % CHUNK]
 
     def __iter__(self) -> Iterator[Token]:
-        return iter(made(self.codes, self.texts))
+        return iter(decode(self.codes, self.texts))

@@ -115,9 +115,9 @@ def _argument(word: str, at: JsonCursor, scope: LoadScope, locals_count: int) ->
 
 
 def _typed(at: JsonCursor, kind: str) -> JsonCursor:
-    found = at.get("type").text()
-    if found != kind:
-        at.fail(f"expected a value of type {kind!r}, found {found!r}")
+    actual = at.get("type").text()
+    if actual != kind:
+        at.fail(f"expected a value of type {kind!r}, found {actual!r}")
     return at.get("value")
 
 

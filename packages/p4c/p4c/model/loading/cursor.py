@@ -60,8 +60,8 @@ class JsonCursor:
 
     def get_or(self, key: str, read: Callable[[JsonCursor], T], default: T) -> T:
         """The member `key` as `read` takes it, or `default` when it is missing or null."""
-        found = self.find(key)
-        return default if found is None else read(found)
+        member = self.find(key)
+        return default if member is None else read(member)
 
     def members(self) -> list[tuple[str, JsonCursor]]:
         return [(k, JsonCursor(v, f"{self.path}.{k}")) for k, v in self._object().items()]

@@ -24,10 +24,10 @@ _OPERATORS = sorted(ex.ARITHMETIC | ex.CASTS | ex.COMPARISONS | ex.LOGIC | set(_
 
 def kinded(at: JsonCursor, scope: LoadScope, kind: ex.Kind, locals_count: int = 0) -> ex.Expression:
     """An expression that must be of `kind`. `locals_count` is the number of the enclosing action's parameters."""
-    found = expression(at, scope, locals_count)
-    if found.kind is not kind:
-        at.fail(f"expected a {kind.value} expression, found a {found.kind.value} one")
-    return found
+    operand = expression(at, scope, locals_count)
+    if operand.kind is not kind:
+        at.fail(f"expected a {kind.value} expression, found a {operand.kind.value} one")
+    return operand
 
 
 def expression(at: JsonCursor, scope: LoadScope, locals_count: int = 0) -> ex.Expression:

@@ -38,10 +38,10 @@ def read_deparser(root: JsonCursor, scope: LoadScope) -> parsers.Deparser:
 
 
 def _only(root: JsonCursor, key: str, name: str) -> JsonCursor:
-    found = [at for at in root.list_of(key) if at.get("name").text() == name]
-    if len(found) != 1:
+    matches = [at for at in root.list_of(key) if at.get("name").text() == name]
+    if len(matches) != 1:
         root.fail(f"{key} must hold exactly one called {name!r}, as simple_switch expects")
-    return found[0]
+    return matches[0]
 
 
 def _next(at: JsonCursor, names: set[str]) -> str | None:
@@ -123,8 +123,8 @@ def _key_part(at: JsonCursor, scope: LoadScope) -> parsers.KeyPart:
         stack_at, member_at, field_at = value.items(3)
         union_stack = named(scope.union_stacks, stack_at, "header union stack")
         member = _union_member(union_stack, member_at)
-        found = field_of(union_stack.unions[0].headers[member].type, field_at.text(), value)
-        return parsers.KeyPart(parsers.LastUnionField(union_stack, member, found), found.width_bits)
+        member_field = field_of(union_stack.unions[0].headers[member].type, field_at.text(), value)
+        return parsers.KeyPart(parsers.LastUnionField(union_stack, member, member_field), member_field.width_bits)
     if kind == "lookahead":
         lookahead = _lookahead(value)
         return parsers.KeyPart(lookahead, lookahead.width_bits)

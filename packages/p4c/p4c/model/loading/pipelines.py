@@ -31,10 +31,10 @@ _HIT, _MISS = "__HIT__", "__MISS__"
 
 
 def read_pipeline(root: JsonCursor, name: str, scope: LoadScope) -> Pipeline:
-    found = [at for at in root.list_of("pipelines") if at.get("name").text() == name]
-    if len(found) != 1:
+    matches = [at for at in root.list_of("pipelines") if at.get("name").text() == name]
+    if len(matches) != 1:
         root.fail(f"pipelines must hold exactly one called {name!r}, as simple_switch expects")
-    at = found[0]
+    at = matches[0]
     profiles = tuple(
         declare(scope.profiles, profile, "action profile", partial(_profile, profile, scope))
         for profile in at.list_of("action_profiles")
@@ -58,12 +58,12 @@ def read_pipeline(root: JsonCursor, name: str, scope: LoadScope) -> Pipeline:
 def _followers(node: Table | Conditional | ActionCallNode) -> set[str]:
     """The nodes to which a packet may go from this one."""
     if isinstance(node, Conditional):
-        found = {node.if_true, node.if_false}
+        names = {node.if_true, node.if_false}
     elif isinstance(node, ActionCallNode):
-        found = {node.next}
+        names = {node.next}
     else:
-        found = {node.next_hit, node.next_miss, node.next_without_action, *node.next_by_action.values()}
-    return {name for name in found if name is not None}
+        names = {node.next_hit, node.next_miss, node.next_without_action, *node.next_by_action.values()}
+    return {name for name in names if name is not None}
 
 
 def _next(at: JsonCursor | None, names: set[str]) -> str | None:
@@ -195,11 +195,11 @@ def _next_tables(
 def _direct_counter(name: str, at: JsonCursor, scope: LoadScope) -> Counter | None:
     if not at.get_or("with_counters", JsonCursor.boolean, False):
         return None
-    found = next((c for c in scope.counters.values() if c.table == name), None)
-    if found is None:  # simple_switch also counts without a counter_arrays entry
-        found = Counter(f"{name}$counter", len(scope.counters), 0, name)
-        scope.counters[found.name] = found
-    return found
+    counter = next((c for c in scope.counters.values() if c.table == name), None)
+    if counter is None:  # simple_switch also counts without a counter_arrays entry
+        counter = Counter(f"{name}$counter", len(scope.counters), 0, name)
+        scope.counters[counter.name] = counter
+    return counter
 
 
 def _direct_meter(name: str, at: JsonCursor, scope: LoadScope) -> Meter | None:

@@ -59,18 +59,18 @@ class LoadScope:
 
     def stored_field(self, at: JsonCursor) -> FieldRef:
         """A field reference that is not the read-only $valid$."""
-        found = self.field(at)
-        if isinstance(found, ValidBit):
-            at.fail(f"{found.header.name}.{VALID_FIELD} is read-only: use add_header or remove_header")
-        return found
+        place = self.field(at)
+        if isinstance(place, ValidBit):
+            at.fail(f"{place.header.name}.{VALID_FIELD} is read-only: use add_header or remove_header")
+        return place
 
 
 def field_of(header_type: HeaderType, name: str, at: JsonCursor) -> Field:
-    found = header_type.field(name)
-    if found is None:
+    field = header_type.field(name)
+    if field is None:
         names = [f.name for f in header_type.fields]
         at.fail(f"header type {header_type.name!r} has no field {name!r}; {choices(names)}")
-    return found
+    return field
 
 
 def named(table: dict[str, T], at: JsonCursor, what: str) -> T:

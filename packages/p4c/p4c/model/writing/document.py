@@ -52,11 +52,11 @@ def calculation(c: externs.Calculation) -> Json:
 
 
 def inputs(c: externs.Calculation) -> list[Json]:
-    return [_input(one) for one in c.inputs]
+    return [_input(part) for part in c.inputs]
 
 
-def _input(one: externs.CalculationInput) -> Json:
-    match one:
+def _input(part: externs.CalculationInput) -> Json:
+    match part:
         case externs.FieldInput(field):
             return expression(field)
         case externs.ConstInput(value, bits):

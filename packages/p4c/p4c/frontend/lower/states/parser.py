@@ -131,7 +131,7 @@ _CASE_MAX = 4096  # transitions of one case
 
 
 def transition(cx: LowerContext, s: ast.StateDecl, targets: dict[str, str | None]) -> None:
-    cx.made(1, s.span)
+    cx.count_parts(1, s.span)
     t = s.transition
     if cx.state.name == DEAD:
         return
@@ -164,7 +164,7 @@ def transition(cx: LowerContext, s: ast.StateDecl, targets: dict[str, str | None
             else:
                 go(cx, targets[case.state])
             return
-        cx.made(len(made), case.span)
+        cx.count_parts(len(made), case.span)
         transitions.extend(made)
     end(cx, keys, transitions, _no_match(cx))
 
@@ -229,14 +229,14 @@ def _value_and_masks(cx: LowerContext, e: ast.Expression, bits: int) -> list[tup
 
 def _prefixes(low: int, high: int, bits: int) -> list[tuple[int, int]]:
     """The least set of prefixes that covers low..high, or the first ones where a case cannot have that many."""
-    found: list[tuple[int, int]] = []
-    while low <= high and len(found) <= _CASE_MAX:
+    prefixes: list[tuple[int, int]] = []
+    while low <= high and len(prefixes) <= _CASE_MAX:
         size = low & -low if low else 1 << bits
         while low + size - 1 > high:
             size >>= 1
-        found.append((low, ((1 << bits) - 1) & ~(size - 1)))
+        prefixes.append((low, ((1 << bits) - 1) & ~(size - 1)))
         low += size
-    return found
+    return prefixes
 
 
 def lower_parser(cx: LowerContext, block: BlockValue) -> None:
@@ -292,10 +292,10 @@ def _reachable(cx: LowerContext, first: str) -> tuple[State, ...]:
             seen.add(name)
             targets = [t.next_state for t in cx.states[name].transitions]
             waiting.extend(target for target in (*targets, cx.states[name].default) if target is not None)
-    found = [s for n, s in cx.states.items() if n in seen]
+    states = [s for n, s in cx.states.items() if n in seen]
     return tuple(
         State(s.name, index, tuple(s.operations), tuple(s.key), tuple(s.transitions), s.default)
-        for index, s in enumerate(found)
+        for index, s in enumerate(states)
     )
 
 
@@ -303,9 +303,9 @@ def apply_parser(cx: LowerContext, e: ast.CallExpression, callee: Callee) -> Non
     """A nested parser: its states under its name, its accept the rest of this state."""
     assert callee.base is not None
     base = callee.base
-    found = cx.frame.lookup(base.target) if isinstance(base, ast.Name) and base.target is not None else None
-    if isinstance(found, BlockValue):
-        block = found
+    instance = cx.frame.lookup(base.target) if isinstance(base, ast.Name) and base.target is not None else None
+    if isinstance(instance, BlockValue):
+        block = instance
     else:
         assert callee.symbol is not None
         assert isinstance(callee.symbol.type, ApplicableType)
