@@ -92,7 +92,7 @@ def command_of(arguments: argparse.Namespace, plan_source: str, overrides: Mappi
         raise ValueError(f"--ranks must name two hosts or more for --program (got {arguments.ranks})")
     command = Command(arguments.program, tuple(host.name for host in hosts))
     try:
-        words = command.words
+        words = command.argv
     except ValueError as error:
         raise ValueError(
             f"--program must be words as a shell reads them (got {arguments.program!r}: {error})"

@@ -130,7 +130,7 @@ class Loads:
         return {pair: [way.switches for way in topology.ways(self.plane, *pair)] for pair in self.flows}
 
     @cached_property
-    def whole(self) -> Mapping[Hop, float]:
+    def full_loads(self) -> Mapping[Hop, float]:
         """By link and direction, with no part away."""
         loads: dict[Hop, float] = {}
         for pair, ways in self.ways.items():
@@ -158,7 +158,7 @@ class Loads:
                 return float("inf"), f"{ways[0][0]}–{ways[0][-1]}"
             self._add(loads, pair, left)
             self._add(loads, pair, ways, sign=-1)
-        return highest({hop: more + self.whole[hop] for hop, more in loads.items() if more > 0})
+        return highest({hop: more + self.full_loads[hop] for hop, more in loads.items() if more > 0})
 
     def _add(
         self, loads: dict[Hop, float], pair: tuple[int, int], ways: Sequence[Sequence[Switch]], sign: int = 1
@@ -194,7 +194,7 @@ def planes_of(plan: Plan) -> range:
 def check_room(plan: Plan, flows: Flows, name: str) -> None:
     """ValueError names the link that has no room for these flows, for the scenario `name`."""
     for plane in planes_of(plan):
-        load, link = highest(Loads(plan, flows, plane).whole)
+        load, link = highest(Loads(plan, flows, plane).full_loads)
         if load > LOAD_MAX:
             raise ValueError(
                 f"{name} needs room for every host at line rate; in plan {plan.name!r} {link} would carry {load:.3g}"

@@ -83,7 +83,7 @@ class Command:
     hosts: tuple[str, ...]
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def argv(self) -> tuple[str, ...]:
         """The words of the command. ValueError for a quotation mark without its partner."""
         return tuple(shlex.split(self.text))
 

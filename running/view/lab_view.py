@@ -86,7 +86,7 @@ class LabView(Protocol):
     # tables, packets
 
     def held(self, switch: Switch) -> list[dict[str, str]]:
-        """The entries that a switch holds, as `entries.shown` has them; none after a crash."""
+        """The entries that a switch holds, as `entries.entry_rows` has them; none after a crash."""
 
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
         """The work of a switch on a frame by the tables that it holds; `running.tracing.follow` follows a packet."""

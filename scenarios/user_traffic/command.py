@@ -38,7 +38,7 @@ def with_command(scenario: Scenario, command: Command) -> Scenario:
 def programs(command: Command, phase: str, setting: Setting) -> Sequence[Program]:
     """A process of the command in each of its hosts, from the first phase on."""
     like = Workload("all_reduce", {"size": LIKE_BYTES, "rounds": 0}, ranks=command.hosts)
-    return [Program(NAME, command.words, like, command.hosts, phase, command=True, patience_s=PATIENCE_S)]
+    return [Program(NAME, command.argv, like, command.hosts, phase, command=True, patience_s=PATIENCE_S)]
 
 
 def judge(scenario: Scenario, setting: Setting) -> Sequence[Check]:

@@ -168,7 +168,7 @@ class Sweep:
             for index, subject in enumerate(subjects):
                 first, _ = self._keys.setdefault(subject.key(seed), (index, seed))
                 if first != index:
-                    first_words, other = (join(same.variant.words) for same in (subjects[first], subject))
+                    first_words, other = (join(same.variant.arguments) for same in (subjects[first], subject))
                     raise ValueError(
                         f"variants must differ, and no two of them be the same run (got {first_words} and {other})"
                     )

@@ -40,13 +40,13 @@ class Variant:
         }
 
     @property
-    def words(self) -> list[str]:
+    def arguments(self) -> list[str]:
         """The words of `./lab run` that make a run of this variant, but for the seed: for people."""
         return [self.scenario, *command_words({key: value for key, value in self.asked.items() if key != "scenario"})]
 
     def command(self, seed: int) -> str:
         """The command that repeats one run of this variant, with its report."""
-        return command("run", *self.words, "--seed", seed)
+        return command("run", *self.arguments, "--seed", seed)
 
     @property
     def axes(self) -> Mapping[str, str]:

@@ -146,10 +146,10 @@ def test_a_played_scenario_is_the_same_program_whatever_was_played(name: str, te
 @few
 def test_commands_that_repeat_a_run_are_the_words_that_were_meant(text: str) -> None:
     variant = Variant(text, "mrc", text, (("a", text),), (("b", text),))
-    assert words(variant.command(7)) == ["run", *variant.words, "--seed", "7"]
+    assert words(variant.command(7)) == ["run", *variant.arguments, "--seed", "7"]
     task = Task("key", {}, variant.command(7), {})
     (line,) = re.findall(r"\./lab .*", str(WorkerDiedError(task)))
-    assert words(line) == ["run", *variant.words, "--seed", "7"]
+    assert words(line) == ["run", *variant.arguments, "--seed", "7"]
     options = {"source": text, "transport": text, "seed": 7, "plan": "tiny", "plan_source": text, "program": text}
     lines: list[Line] = [{"t_ns": 0, "node": "runner", "kind": "options", **options}]
     told = words(again(Run(lines)))

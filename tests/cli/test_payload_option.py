@@ -29,7 +29,7 @@ def test_a_sweep_counts_payload_in_virtual_time(words: list[str], payload: str) 
     parser = argparse.ArgumentParser()
     sweep.register(parser.add_subparsers())
     (variant,) = sweep.asked(parser.parse_args(["sweep", "collision", *words]))
-    given = list(variant.words)
+    given = list(variant.arguments)
     assert given[given.index("--payload") + 1] == payload
 
 

@@ -223,7 +223,7 @@ def test_the_scenario_keeps_its_faults_and_phases_and_loses_its_traffic() -> Non
     made = with_command(own, Command("true 'a b'", ("h0", "h1")))
     assert (made.timeline, made.phases, made.plan) == (own.timeline, own.phases, own.plan)
     assert made.command is not None
-    assert made.command.words == ("true", "a b")
+    assert made.command.argv == ("true", "a b")
 
 
 # --- a whole run ----------------------------------------------------------------------------------------------------

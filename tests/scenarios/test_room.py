@@ -28,7 +28,7 @@ def even(hosts_per_leaf: int, spines: int, **links: int) -> Plan:
     ],
 )
 def test_a_load_is_the_flows_over_the_ways(plan: Plan, shift: int, load: float, link: str) -> None:
-    found, where = places.highest(places.Loads(plan, places.shifted(plan, shift), 0).whole)
+    found, where = places.highest(places.Loads(plan, places.shifted(plan, shift), 0).full_loads)
     assert found == pytest.approx(load)
     assert where == link
 
@@ -36,7 +36,7 @@ def test_a_load_is_the_flows_over_the_ways(plan: Plan, shift: int, load: float, 
 def test_a_slow_cable_takes_its_share_of_the_flow_and_no_more() -> None:
     """Leaf 2 of plane 0: cables of 0.5, 1, 1 and 1, so that none of them is fuller than another."""
     plan = SMALL["uneven"]
-    loads = places.Loads(plan, {(1, 2): 7}, 0).whole
+    loads = places.Loads(plan, {(1, 2): 7}, 0).full_loads
     down = {str(one): load for (one, other), load in loads.items() if str(other) == "p0l2"}
     assert down == {f"p0s{number}": pytest.approx(2.0) for number in range(4)}
 

@@ -239,7 +239,7 @@ def name_of(variants: Sequence[Variant], *others: str) -> str:
     """
     from running.identity import digest
 
-    words = [*(shlex.join(variant.words) for variant in variants), *others]
+    words = [*(shlex.join(variant.arguments) for variant in variants), *others]
     return f"{Path(variants[0].scenario).stem}-{digest(chr(10).join(words).encode())[:8]}"
 
 
