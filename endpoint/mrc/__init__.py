@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from common.door import lazy
 
 if TYPE_CHECKING:
-    from endpoint.mrc.algorithms import OPERATIONS, SEAMS, known
+    from endpoint.mrc.algorithms import OPERATIONS, SEAMS, algorithms_of
     from endpoint.mrc.congestion.cc_profile import PathTraits
     from endpoint.mrc.congestion.congestion import Congestion
     from endpoint.mrc.congestion.granter import CREDIT_UNIT, CreditGranter
@@ -24,5 +24,5 @@ else:
 __all__ = [
     "CREDIT_UNIT", "OPERATIONS", "PORTS_ALL", "REQUEST_IDS", "SEAMS", "Congestion", "CreditGranter", "Endpoint",
     "EndpointOperations", "EvPath", "EvSet", "LossDetection", "PacketWindow", "Parameter", "Parked", "PathTraits",
-    "Peer", "PeerTable", "PlaneEvs", "Selection", "Values", "known", "presets",
+    "Peer", "PeerTable", "PlaneEvs", "Selection", "Values", "algorithms_of", "presets",
 ]  # fmt: skip

@@ -64,13 +64,13 @@ def find(setting: str, name: str) -> Any:
     there = SEAMS.get(setting, OPERATIONS)
     if name not in there:
         _take(setting, of_packages(GROUP))
-    if name not in there and name not in known(setting):
+    if name not in there and name not in algorithms_of(setting):
         what = f"there is no {WORDS[setting]} {name!r}"
         raise ConfigError(f"{what}; valid: {', '.join(there)}, or a class of a file, FILE.py:CLASS")
     return there[name]
 
 
-def known(setting: str) -> dict[str, Any]:
+def algorithms_of(setting: str) -> dict[str, Any]:
     """All algorithms of a setting by name, with those of packages."""
     _take(setting, added(GROUP))
     return SEAMS.get(setting, OPERATIONS)

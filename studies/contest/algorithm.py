@@ -11,7 +11,7 @@ from typing import Any
 
 from common import user_code
 from endpoint import plugins
-from endpoint.mrc import SEAMS, known
+from endpoint.mrc import SEAMS, algorithms_of
 from studies.sweeping.variant import Variant, split
 
 OPTION = "--algorithms"
@@ -84,7 +84,7 @@ def choices() -> str:
 
 def _shipped(seam: str) -> list[str]:
     """The names of a seam that are no files of the user's."""
-    return [name for name in known(seam) if not plugins.is_plugin(name)]
+    return [name for name in algorithms_of(seam) if not plugins.is_plugin(name)]
 
 
 def _seam(value: str) -> str:

@@ -13,7 +13,7 @@ from algorithms.dctcp import Dctcp
 from algorithms.entropies import EntropySelection
 from algorithms.rccc import Rccc
 from algorithms.swift import Swift
-from endpoint.mrc.algorithms import known
+from endpoint.mrc.algorithms import algorithms_of
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.parameter import checked
 from endpoint.nic.wire import NackReason, Opcode
@@ -23,7 +23,7 @@ from tests.helpers.transport.virtual_wire import Wire
 
 FILES = (Path(__file__).parent / "decisions").glob("*.json.xz")
 RECORDED = {file.name.partition(".")[0]: file for file in sorted(FILES) if not file.name.startswith("rule-")}
-SELECTIONS, CONGESTIONS = known("selection"), known("congestion")
+SELECTIONS, CONGESTIONS = algorithms_of("selection"), algorithms_of("congestion")
 BDP = 150_000
 PATH = PathTraits(12_000, 12_000, 100_000_000_000, 1500)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from endpoint import plugins
-from endpoint.mrc.algorithms import SEAMS, known
+from endpoint.mrc.algorithms import SEAMS, algorithms_of
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.loss.loss_detection import PacketWindow
 from endpoint.mrc.parameter import checked
@@ -106,14 +106,14 @@ def granter(kind: Any) -> None:
     guard.grants(2)
 
 
-SHIPPED = [(seam, name) for seam in SEAMS for name in known(seam)]
+SHIPPED = [(seam, name) for seam in SEAMS for name in algorithms_of(seam)]
 """Every algorithm, by its setting and its name."""
 
 
 @pytest.mark.parametrize(("seam", "name"), SHIPPED, ids=[name for _, name in SHIPPED])
 def test_a_users_class_may_derive_from_any_shipped_algorithm(load: Load, seam: str, name: str) -> None:
     """The compiled form refused such a class: "interpreted classes cannot inherit from compiled"."""
-    shipped = known(seam)[name]
+    shipped = algorithms_of(seam)[name]
     kind = load(
         seam,
         f"""

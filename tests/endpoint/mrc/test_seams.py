@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from endpoint.mrc.algorithms import CONGESTIONS, LOSSES, OPERATIONS, SELECTIONS, known
+from endpoint.mrc.algorithms import CONGESTIONS, LOSSES, OPERATIONS, SELECTIONS, algorithms_of
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.congestion.granter import CreditGranter
@@ -303,7 +303,7 @@ def test_a_users_rule_for_port_updates_that_breaks_names_its_method(user: None, 
         frames_through_a_dead_port(name)
 
 
-@pytest.mark.parametrize("name", known("loss"))
+@pytest.mark.parametrize("name", algorithms_of("loss"))
 def test_a_loss_rule_delivers_every_byte_over_lossy_links_and_a_dead_port(name: str) -> None:
     wire = Wire(loss=name, seed=5)
     wire.disturb(loss=0.01)
