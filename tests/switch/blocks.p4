@@ -10,5 +10,6 @@
 #define PARSER_OF(FIRST, NAME, HEADERS, METADATA) \
     parser NAME(packet_in packet, out HEADERS hdr, inout METADATA meta, inout standard_metadata_t sm) { \
         state start { packet.extract(hdr.FIRST); transition accept; } }
+#define EXTRACT(STATE, HEADER, NEXT) state STATE { packet.extract(hdr.HEADER); transition NEXT; }
 #define DEPARSER(NAME, HEADERS) control NAME(packet_out packet, in HEADERS hdr) { apply { packet.emit(hdr); } }
 #endif

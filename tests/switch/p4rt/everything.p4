@@ -19,8 +19,8 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
             default: ethernet;
         }
     }
-    state from_controller { packet.extract(hdr.packet_out); transition ethernet; }
-    state ethernet { packet.extract(hdr.ethernet); transition accept; }
+    EXTRACT(from_controller, packet_out, ethernet)
+    EXTRACT(ethernet, ethernet, accept)
 }
 
 EMPTY_CHECKSUM(V, headers_t, metadata_t)

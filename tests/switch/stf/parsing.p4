@@ -69,10 +69,7 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
         verify(hdr.word.value < 100, error.TooDeep);
         transition accept;
     }
-    state word {
-        packet.extract(hdr.word);
-        transition accept;
-    }
+    EXTRACT(word, word, accept)
 }
 
 EMPTY_CHECKSUM(Check, headers_t, metadata_t)

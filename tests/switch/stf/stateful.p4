@@ -55,14 +55,8 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
             default: accept;
         }
     }
-    state with_ipv4 {
-        packet.extract(hdr.ipv4);
-        transition accept;
-    }
-    state with_tail {
-        packet.extract(hdr.tail);
-        transition accept;
-    }
+    EXTRACT(with_ipv4, ipv4, accept)
+    EXTRACT(with_tail, tail, accept)
 }
 
 control Check(inout headers_t hdr, inout metadata_t meta) {

@@ -23,10 +23,7 @@ parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
             default: accept;
         }
     }
-    state probe {
-        packet.extract(hdr.probe);
-        transition accept;
-    }
+    EXTRACT(probe, probe, accept)
 }
 EMPTY_CHECKSUM(MyVerify, headers_t, metadata_t)
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {

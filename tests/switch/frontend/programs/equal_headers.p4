@@ -17,9 +17,9 @@ parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
             default: accept;
         }
     }
-    state only_x { packet.extract(hdr.x); transition accept; }
-    state only_y { packet.extract(hdr.y); transition accept; }
-    state both { packet.extract(hdr.x); transition only_y; }
+    EXTRACT(only_x, x, accept)
+    EXTRACT(only_y, y, accept)
+    EXTRACT(both, x, only_y)
 }
 EMPTY_CHECKSUM(MyVerify, headers_t, metadata_t)
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {

@@ -34,18 +34,12 @@ parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
             default: ethernet;
         }
     }
-    state controller {
-        packet.extract(hdr.packet_out);
-        transition accept;
-    }
+    EXTRACT(controller, packet_out, accept)
     state ethernet {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.type) { TYPE_IPV4: ipv4; default: accept; }
     }
-    state ipv4 {
-        packet.extract(hdr.ipv4);
-        transition accept;
-    }
+    EXTRACT(ipv4, ipv4, accept)
 }
 EMPTY_CHECKSUM(MyVerify, headers_t, metadata_t)
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {

@@ -10,10 +10,7 @@ parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.type) { 0x8100: tag; default: accept; }
     }
-    state tag {
-        packet.extract(hdr.tag);
-        transition accept;
-    }
+    EXTRACT(tag, tag, accept)
 }
 EMPTY_CHECKSUM(MyVerify, headers_t, metadata_t)
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {

@@ -18,10 +18,7 @@ parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
             default: accept;
         }
     }
-    state tunnel {
-        packet.extract(hdr.tunnel);
-        transition accept;
-    }
+    EXTRACT(tunnel, tunnel, accept)
 }
 EMPTY_CHECKSUM(MyVerify, headers_t, metadata_t)
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {

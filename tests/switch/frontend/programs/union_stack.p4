@@ -9,10 +9,7 @@ struct metadata_t { }
 struct headers_t { ethernet_t ethernet; option_t[3] options; }
 
 parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
-    state start {
-        packet.extract(hdr.ethernet);
-        transition options;
-    }
+    EXTRACT(start, ethernet, options)
     state options {
         transition select(packet.lookahead<bit<8>>()) {
             1: small;
@@ -20,10 +17,7 @@ parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
             default: accept;
         }
     }
-    state small {
-        packet.extract(hdr.options.next.small);
-        transition options;
-    }
+    EXTRACT(small, options.next.small, options)
     state large {
         packet.extract(hdr.options.next.large);
         transition select(hdr.options.last.large.value) {

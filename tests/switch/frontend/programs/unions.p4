@@ -18,8 +18,8 @@ parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
             default: accept;
         }
     }
-    state small { packet.extract(hdr.number.small); transition accept; }
-    state large { packet.extract(hdr.number.large); transition accept; }
+    EXTRACT(small, number.small, accept)
+    EXTRACT(large, number.large, accept)
     state options {
         packet.extract(hdr.options, (bit<32>)packet.lookahead<bit<8>>() * 8);
         transition accept;

@@ -36,10 +36,7 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
             default: accept;
         }
     }
-    state extra {
-        packet.extract(hdr.extra);
-        transition accept;
-    }
+    EXTRACT(extra, extra, accept)
 }
 
 EMPTY_CHECKSUM(V, headers_t, metadata_t)
