@@ -11,6 +11,7 @@ from p4c.frontend import Compiled
 from p4c.frontend.compilation import Compilation
 from p4c.model import load, load_program
 from switch.engine import Engine, PortConfig
+from switch.p4rt import batch
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.pipeline import ForwardingPipeline, PipelineCache
 from switch.p4rt.store import EntityStore
@@ -51,6 +52,16 @@ def store_of(pipeline: ForwardingPipeline) -> EntityStore:
     engine = ReferenceEngine()
     engine.load(pipeline.program)
     return EntityStore(pipeline, engine)
+
+
+def write(store: EntityStore, kind: str, *entities: Any) -> None:
+    batch.write_updates(store, [p4rt.Update(type=kind, entity=entity) for entity in entities])
+
+
+def read(store: EntityStore, *entities: Any) -> list[Any]:
+    """The entities that these select."""
+    parts = batch.read(store, p4rt.ReadRequest(entities=entities))
+    return [entity for part in parts for entity in p4rt.ReadResponse.FromString(part).entities]
 
 
 class Made:

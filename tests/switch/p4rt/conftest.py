@@ -254,9 +254,9 @@ class Stream:
 class Client:
     """One channel to the server, with the few calls that tests repeat."""
 
-    def __init__(self, port):
+    def __init__(self, address):
         self.channel = grpc.insecure_channel(
-            f"127.0.0.1:{port}", options=[("grpc.max_metadata_size", 1 << 20), ("grpc.use_local_subchannel_pool", 1)]
+            address, options=[("grpc.max_metadata_size", 1 << 20), ("grpc.use_local_subchannel_pool", 1)]
         )
         self.stub = P4RuntimeStub(self.channel)
         self.streams = []
@@ -271,11 +271,13 @@ class Client:
         assert stream.next().arbitration.status.code == 0
         return stream
 
-    def set_pipeline(self, device_id=1, election_id=1, action="VERIFY_AND_COMMIT", device_config=None, cookie=None):
+    def set_pipeline(
+        self, device_id=1, election_id=1, action="VERIFY_AND_COMMIT", device_config=None, cookie=None, info=P4INFO_TEXT
+    ):
         request = p4rt.SetForwardingPipelineConfigRequest(device_id=device_id)
         request.election_id.low = election_id
         request.action = p4rt.SetForwardingPipelineConfigRequest.Action.Value(action)
-        text_format.Parse(P4INFO_TEXT, request.config.p4info)
+        text_format.Parse(info, request.config.p4info)
         request.config.p4_device_config = P4INFO_TEXT.encode() if device_config is None else device_config
         if cookie is not None:
             request.config.cookie.cookie = cookie
@@ -322,9 +324,24 @@ class Harness:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(WAIT_S)
 
     def client(self):
-        client = Client(self.port)
+        client = Client(f"127.0.0.1:{self.port}")
         self.clients.append(client)
         return client
+
+    def ready(self):
+        """A client that is primary of device 1, whose pipeline is loaded, and its stream."""
+        client = self.client()
+        stream = client.primary()
+        client.set_pipeline()
+        return client, stream
+
+    def refused(self, method, data):
+        """The error of a call with these bytes, for a client with gRPC's default limits."""
+        with grpc.insecure_channel(f"127.0.0.1:{self.port}") as channel:
+            call = channel.unary_stream if method == "Read" else channel.unary_unary
+            with pytest.raises(grpc.RpcError) as raised:
+                list(call(f"/p4.v1.P4Runtime/{method}")(data, timeout=30))
+        return raised.value
 
     def close(self):
         for client in self.clients:
@@ -360,10 +377,7 @@ def engine(harness):
 @pytest.fixture
 def client(harness):
     """Primary of device 1, with the pipeline loaded."""
-    client = harness.client()
-    client.primary()
-    client.set_pipeline()
-    return client
+    return harness.ready()[0]
 
 
 @pytest.fixture

@@ -5,22 +5,18 @@ reason in the file.
 """
 
 import os
-import queue
 import shutil
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
-from google.protobuf import text_format
-from google.rpc import code_pb2, status_pb2
+from google.rpc import code_pb2
 
 from p4c.frontend import compile_program
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from tests.helpers.p4.stub import P4RuntimeStub
 from tests.helpers.switch_process import serving, simple_switch
+from tests.switch.p4rt.conftest import Client
 
 PROGRAM = Path(__file__).parent / "everything.p4"
 CONVERSATION = Path(__file__).parent / "beside_bmv2.txt"
@@ -47,37 +43,19 @@ def ours(directory):
         yield words["grpc"]
 
 
-def converse(address, compiled, updates):
+def converse(address, compiled, updates, errors_of):
     """The code that each update is answered with."""
-    requests: queue.Queue[Any] = queue.Queue()
-    with grpc.insecure_channel(address) as channel:
-        stub = P4RuntimeStub(channel)
-        stream = stub.StreamChannel(iter(requests.get, None))
-        request = p4rt.StreamMessageRequest()
-        request.arbitration.device_id = 1
-        request.arbitration.election_id.low = 1
-        requests.put(request)
-        assert next(stream).arbitration.status.code == code_pb2.OK
-        request = p4rt.SetForwardingPipelineConfigRequest(device_id=1, action="VERIFY_AND_COMMIT")
-        request.election_id.low = 1
-        text_format.Parse(compiled.p4info_text, request.config.p4info)
-        request.config.p4_device_config = compiled.json_text.encode()
-        stub.SetForwardingPipelineConfig(request)
-        answers = []
+    answers = []
+    with closing(Client(address)) as client:
+        client.primary()
+        client.set_pipeline(device_config=compiled.json_text.encode(), info=compiled.p4info_text)
         for update in updates:
-            request = p4rt.WriteRequest(device_id=1)
-            request.election_id.low = 1
-            text_format.Parse(update, request.updates.add())
             try:
-                stub.Write(request)
+                client.write(update)
                 answers.append("OK")
             except grpc.RpcError as error:
-                details = dict(error.trailing_metadata()).get("grpc-status-details-bin")
-                detail = p4rt.Error()
-                assert status_pb2.Status.FromString(details).details[0].Unpack(detail)
-                answers.append(code_pb2.Code.Name(detail.canonical_code))
-        requests.put(None)
-        return answers
+                answers.append(code_pb2.Code.Name(errors_of(error)[0][0]))
+    return answers
 
 
 @pytest.mark.parametrize(
@@ -94,10 +72,10 @@ def converse(address, compiled, updates):
         ),
     ],
 )
-def test_every_update_is_answered_as_written_down(name, server, tmp_path):
+def test_every_update_is_answered_as_written_down(name, server, tmp_path, errors_of):
     updates = [update for _, update, _, _ in cases()]
     with server(tmp_path) as address:
-        actual = converse(address, compile_program(PROGRAM), updates)
+        actual = converse(address, compile_program(PROGRAM), updates, errors_of)
     if os.environ.get("UPDATE_GOLDEN"):
         told = [
             row(title, update, {**codes, name: one}, why)

@@ -11,7 +11,7 @@ from google.protobuf import text_format
 from p4c.model import load_program
 from switch.engine import PortConfig
 from switch.p4rt import batch, digests
-from switch.p4rt.batch import BatchError, read, write_updates
+from switch.p4rt.batch import BatchError
 from switch.p4rt.bindings import p4info_pb2
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError
@@ -19,7 +19,7 @@ from switch.p4rt.p4data import digest_info
 from switch.p4rt.pipeline import PipelineCache
 from switch.p4rt.store import EntityStore
 from switch.reference import ReferenceEngine
-from tests.helpers.p4.made import Made, pipeline_of, store_of
+from tests.helpers.p4.made import Made, pipeline_of, read, store_of, write
 
 TOP = (
     "type bit<9> port_t; enum bit<4> level_t { LOW = 1, HIGH = 8 } struct inner_t { bool odd; int<8> signed; }"
@@ -45,10 +45,6 @@ def id_of(store: EntityStore, name: str = "other_t") -> int:
 def entry(store: EntityStore, name: str = "other_t", timeout: int = 0, size: int = 0, ack: int = 0) -> Any:
     config = p4rt.DigestEntry.Config(max_timeout_ns=timeout, max_list_size=size, ack_timeout_ns=ack)
     return p4rt.Entity(digest_entry=p4rt.DigestEntry(digest_id=id_of(store, name), config=config))
-
-
-def write(store: EntityStore, kind: str, entity: Any) -> None:
-    write_updates(store, [p4rt.Update(type=kind, entity=entity)])
 
 
 def packets(store: EntityStore, now_ns: int, *frames: str) -> None:
@@ -170,8 +166,7 @@ def test_another_controller_learns_what_was_not_acknowledged(store: EntityStore)
 
 def test_an_entry_is_inserted_modified_read_and_deleted(store: EntityStore) -> None:
     def answer(digest_id: int) -> list[Any]:
-        asked = p4rt.ReadRequest(entities=[p4rt.Entity(digest_entry=p4rt.DigestEntry(digest_id=digest_id))])
-        return [e for part in read(store, asked) for e in p4rt.ReadResponse.FromString(part).entities]
+        return read(store, p4rt.Entity(digest_entry=p4rt.DigestEntry(digest_id=digest_id)))
 
     assert answer(0) == answer(id_of(store)) == []
     first, second = entry(store, timeout=5, size=6, ack=7), entry(store, "learned_t")

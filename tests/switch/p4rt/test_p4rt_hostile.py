@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from switch.p4rt import batch, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError
+from tests.helpers.p4.made import read, write
 
 METHODS = ("Write", "Read", "SetForwardingPipelineConfig", "GetForwardingPipelineConfig", "Capabilities")
 CODES = {code.name for code in grpc.StatusCode} - {"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"}
@@ -104,9 +105,7 @@ def test_any_batch_is_carried_out_or_refused_and_what_is_read_can_be_deleted(sto
     refused = refusal(lambda: batch.write(store, p4rt.WriteRequest(updates=writes)))
     assert refused is None or (len(refused.errors) == len(writes) and len(refused.status_bytes()) < 8192)
     event(f"{len(writes) if refused is None else refused.errors.count(None)} updates carried out")
-    refused = refusal(
-        lambda: [p4rt.ReadResponse.FromString(r) for r in batch.read(store, p4rt.ReadRequest(entities=[query]))]
-    )
+    refused = refusal(lambda: read(store, query))
     assert refused is None or len(refused.errors) == 1
     # Whatever got in is consistent: read back, it can be taken out again, in the order of the references.
     everything = [
@@ -115,9 +114,7 @@ def test_any_batch_is_carried_out_or_refused_and_what_is_read_can_be_deleted(sto
         p4rt.Entity(action_profile_member=p4rt.ActionProfileMember()),
         p4rt.Entity(packet_replication_engine_entry=p4rt.PacketReplicationEngineEntry()),
     ]
-    responses = batch.read(store, p4rt.ReadRequest(entities=everything))
-    found = [e for r in responses for e in p4rt.ReadResponse.FromString(r).entities if not e.table_entry.is_const]
-    batch.write(store, p4rt.WriteRequest(updates=[p4rt.Update(type=p4rt.Update.DELETE, entity=e) for e in found]))
+    write(store, "DELETE", *(entity for entity in read(store, *everything) if not entity.table_entry.is_const))
     assert store.entry_count() == 2  # the constant ones
     assert not store.engine.members
     assert not store.engine.groups

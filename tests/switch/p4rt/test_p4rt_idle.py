@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from p4c.entries import Exact
-from switch.p4rt.batch import BatchError, read, write_updates
+from switch.p4rt.batch import BatchError
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.store import TIMEOUT_MIN_NS, EntityStore
 from switch.reference import ReferenceEngine
-from tests.helpers.p4.made import Made, pipeline_of
+from tests.helpers.p4.made import Made, pipeline_of, read, write
 
 S = 1_000_000_000
 LOCAL = (
@@ -42,12 +42,10 @@ class Timed:
         return p4rt.Entity(table_entry=entry)
 
     def write(self, kind: str, entity: Any) -> None:
-        write_updates(self.store, [p4rt.Update(type=kind, entity=entity)])
+        write(self.store, kind, entity)
 
     def read(self, entity: Any) -> list[Any]:
-        request = p4rt.ReadRequest(entities=[entity])
-        parts = [e for part in read(self.store, request) for e in p4rt.ReadResponse.FromString(part).entities]
-        return [part.table_entry for part in parts]
+        return [found.table_entry for found in read(self.store, entity)]
 
     def packet(self, a: int, now_ns: int) -> None:
         self.engine.receive(2, bytes([a, 0]), now_ns)

@@ -17,16 +17,11 @@ from switch.p4rt.store import EntityStore, loaded
 from switch.p4rt.streams import ROLE_NAME_BYTES_MAX, ROLES_MAX, Arbitration
 from tests.switch.p4rt.conftest import Harness, load_program
 
-WRITE = "/p4.v1.P4Runtime/Write"
-
 
 def test_a_message_longer_than_any_program_needs_is_refused_by_its_length(harness: Harness) -> None:
-    with grpc.insecure_channel(f"127.0.0.1:{harness.port}") as channel:
-        write = channel.unary_unary(WRITE, request_serializer=None, response_deserializer=None)
-        with pytest.raises(grpc.RpcError) as raised:
-            write(b"\x1a\xff\xff\xff\x07" + b"\0" * (8 << 20), timeout=30)
-    assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert f"must have at most {MESSAGE_BYTES_MIN} bytes" in raised.value.details()  # no device has a program yet
+    refused = harness.refused("Write", b"\x1a\xff\xff\xff\x07" + b"\0" * (8 << 20))
+    assert refused.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert f"must have at most {MESSAGE_BYTES_MIN} bytes" in refused.details()  # no device has a program yet
 
 
 def test_a_write_of_empty_updates_takes_little_memory_and_time(store: EntityStore) -> None:
@@ -50,25 +45,16 @@ def test_a_long_request_is_refused_although_the_program_could_hold_more(harness:
     store = loaded(harness.devices.find(1))
     assert store is not None
     store.pipeline.message_bytes_max = 32 << 20
-    with grpc.insecure_channel(f"127.0.0.1:{harness.port}") as channel:
-        for method, field in (("Write", b"\x22"), ("Read", b"\x12")):
-            call = channel.unary_unary if method == "Write" else channel.unary_stream
-            with pytest.raises(grpc.RpcError) as raised:
-                list(call(f"/p4.v1.P4Runtime/{method}")((field + b"\0") * (1 << 22), timeout=30))
-            assert (
-                raised.value.details()
-                == "a message must have at most 4194304 bytes for the loaded programs (got 8388608)"
-            )
+    for method, field in (("Write", b"\x22"), ("Read", b"\x12")):
+        said = harness.refused(method, (field + b"\0") * (1 << 22)).details()
+        assert said == "a message must have at most 4194304 bytes for the loaded programs (got 8388608)"
 
 
 def test_a_pipeline_of_many_fields_is_refused_unread(harness: Harness) -> None:
     """Reading millions of them held the server, for clients that may set no pipeline as well."""
     said = "a message of this kind must have at most 64 fields"
-    with grpc.insecure_channel(f"127.0.0.1:{harness.port}") as channel:
-        call = channel.unary_unary("/p4.v1.P4Runtime/SetForwardingPipelineConfig")
-        with pytest.raises(grpc.RpcError) as raised:
-            call(b"\x08\x01" * 65, timeout=30)
-    assert (raised.value.code(), raised.value.details()) == (grpc.StatusCode.RESOURCE_EXHAUSTED, said)
+    refused = harness.refused("SetForwardingPipelineConfig", b"\x08\x01" * 65)
+    assert (refused.code(), refused.details()) == (grpc.StatusCode.RESOURCE_EXHAUSTED, said)
     with pytest.raises(P4RuntimeError, match=said):
         PipelineCache(load_program).read(b"\x12\0" * 65)
 
@@ -81,9 +67,7 @@ def test_a_programs_limit_is_computed_once_and_not_for_each_request(harness: Har
             self.looks += 1
             return super().values()
 
-    client = harness.client()
-    client.primary()
-    client.set_pipeline()
+    client, _ = harness.ready()
     store = loaded(harness.devices.find(1))
     assert store is not None
     tables = store.pipeline.p4info.tables = Tables(store.pipeline.p4info.tables)
@@ -208,21 +192,16 @@ def test_a_role_is_forgotten_with_its_last_stream_unless_an_election_id_must_be_
 
 
 def test_a_long_value_is_shown_by_its_beginning_and_a_client_with_default_limits_is_told_why(harness: Harness) -> None:
-    client = harness.client()
-    client.primary()
-    client.set_pipeline()
+    harness.ready()
     request = p4rt.WriteRequest(device_id=1)
     request.election_id.low = 1
     entry = request.updates.add(type=p4rt.Update.INSERT).entity.table_entry
     entry.table_id = 33554433
     entry.match.add(field_id=1).exact.value = b"\xab" * 5000
     entry.action.action.action_id = 16777218
-    with grpc.insecure_channel(f"127.0.0.1:{harness.port}") as channel:
-        write = channel.unary_unary(WRITE, p4rt.WriteRequest.SerializeToString, p4rt.WriteResponse.FromString)
-        with pytest.raises(grpc.RpcError) as raised:
-            write(request, timeout=30)
-    assert raised.value.code() is grpc.StatusCode.UNKNOWN
-    assert raised.value.details() == (
+    refused = harness.refused("Write", request.SerializeToString())
+    assert refused.code() is grpc.StatusCode.UNKNOWN
+    assert refused.details() == (
         "1 of 1 updates failed; the first, at index 0: INVALID_ARGUMENT: table ingress.hosts: field hdr.ethernet.dst "
         "(exact, bit<48>): "
         f"0x{'ab' * 32}… (5000 bytes) needs 40000 bits, but the width is bit<48> (at most 0xffffffffffff)"
@@ -239,9 +218,7 @@ def test_no_message_exceeds_what_a_status_can_carry() -> None:
 
 
 def test_a_frame_that_is_too_long_is_the_clients_mistake(harness: Harness) -> None:
-    client = harness.client()
-    stream = client.primary()
-    client.set_pipeline()
+    _, stream = harness.ready()
     request = p4rt.StreamMessageRequest()
     request.packet.payload = b"x" * FRAME_BYTES_MAX
     for id_ in (1, 2):
@@ -265,9 +242,6 @@ def test_a_frame_that_is_too_long_is_the_clients_mistake(harness: Harness) -> No
     ],
 )
 def test_a_request_with_a_corrupt_field_is_an_invalid_argument(harness: Harness, method: str, data: bytes) -> None:
-    with grpc.insecure_channel(f"127.0.0.1:{harness.port}") as channel:
-        call = channel.unary_unary(f"/p4.v1.P4Runtime/{method}", request_serializer=None, response_deserializer=None)
-        with pytest.raises(grpc.RpcError) as raised:
-            call(data, timeout=30)
-    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert "must be a protobuf message" in raised.value.details()
+    refused = harness.refused(method, data)
+    assert refused.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "must be a protobuf message" in refused.details()

@@ -19,9 +19,7 @@ def packet_out(stream, payload, *metadata):
 
 
 def test_a_packet_out_carries_its_header_in_front(harness):
-    client = harness.client()
-    stream = client.primary()
-    client.set_pipeline()
+    _, stream = harness.ready()
     packet_out(stream, b"frame", (2, b"\x05"), (1, b"\x01\x02"))
     packet_out(stream, b"", (9, b"\x01"))  # an error comes back, so the packet before has been handled
     assert stream.next().WhichOneof("update") == "error"

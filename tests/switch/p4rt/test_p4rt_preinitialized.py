@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from switch.engine import PortConfig
-from switch.p4rt.batch import BatchError, read, write_updates
+from switch.p4rt.batch import BatchError
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from tests.helpers.p4.made import Made, pipeline_of, store_of
+from tests.helpers.p4.made import Made, pipeline_of, read, store_of, write
 
 TABLE = """action to(bit<9> port) { s.egress_spec = port; }
     table t {
@@ -32,13 +32,11 @@ class Switch:
             self.engine.configure_port(port, PortConfig(), 0)
 
     def write(self, kind: str, key: int, port: int) -> None:
-        update = p4rt.Update(type=kind)
-        entry = update.entity.table_entry
-        entry.table_id = self.table.id
+        entry = p4rt.TableEntry(table_id=self.table.id)
         entry.match.add(field_id=1).exact.value = bytes((key,))
         entry.action.action.action_id = self.action
         entry.action.action.params.add(param_id=1, value=bytes((port,)))
-        write_updates(self.store, [update])
+        write(self.store, kind, p4rt.Entity(table_entry=entry))
 
     def ports(self) -> list[int]:
         """Where frames for the keys 1 to 4 leave."""
@@ -47,10 +45,8 @@ class Switch:
         return [out.port for out in self.engine.advance(0)]
 
     def entries(self) -> list[Any]:
-        request = p4rt.ReadRequest(entities=[p4rt.Entity(table_entry=p4rt.TableEntry(table_id=self.table.id))])
-        return [
-            e.table_entry for part in read(self.store, request) for e in p4rt.ReadResponse.FromString(part).entities
-        ]
+        every = p4rt.Entity(table_entry=p4rt.TableEntry(table_id=self.table.id))
+        return [entity.table_entry for entity in read(self.store, every)]
 
 
 def test_entries_that_are_not_const_can_be_inserted_modified_and_deleted(tmp_path: Path) -> None:

@@ -67,9 +67,7 @@ def test_a_program_with_an_entry_that_cannot_be_is_refused_before_any_device_has
 def test_an_engine_is_given_a_program_after_everything_else_was_checked(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = harness.client()
-    client.primary()
-    client.set_pipeline()
+    client, _ = harness.ready()
     before: Program = harness.data_plane.engines[1].program
 
     def refuse(*_: object) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from switch.p4rt.batch import BatchError, read, write_updates
+from switch.p4rt.batch import BatchError
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.store import EntityStore
 from switch.reference import ReferenceEngine
-from tests.helpers.p4.made import Made, pipeline_of, store_of
+from tests.helpers.p4.made import Made, pipeline_of, read, store_of, write
 
 PAIRS = 0x03000005
 
@@ -34,26 +34,21 @@ def entry(*members: tuple[int, ...], id_: int = PAIRS) -> Any:
     return made
 
 
-def write(store: EntityStore, entity: Any, kind: str = "MODIFY") -> None:
-    write_updates(store, [p4rt.Update(type=kind, entity=entity)])
-
-
 def answer(store: EntityStore, id_: int = PAIRS) -> list[Any]:
-    request = p4rt.ReadRequest(entities=[entry(id_=id_)])
-    return [e for part in read(store, request) for e in p4rt.ReadResponse.FromString(part).entities]
+    return read(store, entry(id_=id_))
 
 
 def test_members_are_written_together_and_read_back(store: EntityStore) -> None:
     assert answer(store) == answer(store, 0) == [entry()]
-    write(store, entry((1, 2), (3, 4)))
+    write(store, "MODIFY", entry((1, 2), (3, 4)))
     assert answer(store) == answer(store, 0) == [entry((1, 2), (3, 4))]
     assert isinstance(store.engine, ReferenceEngine)
     assert store.engine.machine.parser.value_sets == {"P.pairs": {(1, 2), (3, 4)}}
-    write(store, entry((5, 6)))
+    write(store, "MODIFY", entry((5, 6)))
     copy = ReferenceEngine()
     store.copy_to(copy)
     assert copy.machine.parser.value_sets == {"P.pairs": {(5, 6)}}
-    write(store, entry())
+    write(store, "MODIFY", entry())
     assert answer(store) == [entry()]
 
 
@@ -72,8 +67,8 @@ def test_members_are_written_together_and_read_back(store: EntityStore) -> None:
 def test_what_the_specification_refuses_changes_nothing(
     entity: Any, kind: str, message: str, store: EntityStore
 ) -> None:
-    write(store, entry((7, 8)))
+    write(store, "MODIFY", entry((7, 8)))
     with pytest.raises(BatchError) as refused:
-        write(store, entity, kind)
+        write(store, kind, entity)
     assert message in str(refused.value)
     assert answer(store) == [entry((7, 8))]
