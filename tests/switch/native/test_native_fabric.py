@@ -21,6 +21,7 @@ from tests.helpers.engines.fabric_life import FabricLife, Kind
 from tests.helpers.engines.life_inputs import PROGRAMS, fabric_frames, populate_entries
 
 MICROSECOND = 1000
+MakeFabric = Callable[..., NativeFabric]
 
 
 @pytest.fixture(scope="module")
@@ -102,22 +103,34 @@ def test_a_packet_log_of_no_more_than_a_window_says_when_a_frame_left_and_arrive
 
 
 @pytest.fixture(params=["exchange", "buffer"])
-def fabric(
+def made(
     compiled: Callable[[Path], Program], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[NativeFabric]:
-    """Hosts 0 and 1 at ports 1 and 2 of a switch that passes frames through; 1 µs of cable, a byte a microsecond."""
+) -> Iterator[MakeFabric]:
+    """Hosts 0 and 1 at ports 1 and 2 of a switch with that program; 1 µs of cable, a byte a microsecond."""
     if request.param == "buffer":
         monkeypatch.setattr(binding, "exchange", lambda: None)
     elif binding.exchange() is None:
         pytest.skip("the runtime was built without Python's headers")
-    fabric = NativeFabric([1], hosts=2, host_ports=1)
-    fabric.switch(0).load(compiled(PROGRAMS / "passthrough.p4"))
-    for host in (0, 1):
-        fabric.connect(End("host", host, 0), End("switch", 0, host + 1))
-        fabric.configure_nic_port(host, 0, NicPort(rate_bps=8_000_000, delay_ns=MICROSECOND))
-        fabric.switch(0).configure_port(host + 1, PortConfig(rate_bps=8_000_000, delay_ns=MICROSECOND), 0)
-    yield fabric
-    fabric.close()
+    fabrics: list[NativeFabric] = []
+
+    def make(program: Path, counted: bool = False) -> NativeFabric:
+        fabric = NativeFabric([1], hosts=2, host_ports=1, counted=counted)
+        fabrics.append(fabric)
+        fabric.switch(0).load(compiled(program))
+        for host in (0, 1):
+            fabric.connect(End("host", host, 0), End("switch", 0, host + 1))
+            fabric.configure_nic_port(host, 0, NicPort(rate_bps=8_000_000, delay_ns=MICROSECOND))
+            fabric.switch(0).configure_port(host + 1, PortConfig(rate_bps=8_000_000, delay_ns=MICROSECOND), 0)
+        return fabric
+
+    yield make
+    for fabric in fabrics:
+        fabric.close()
+
+
+@pytest.fixture
+def fabric(made: MakeFabric) -> NativeFabric:
+    return made(PROGRAMS / "passthrough.p4")
 
 
 def collected(fabric: NativeFabric, before_ns: int) -> list[HostFrame]:
@@ -198,35 +211,29 @@ def test_calls_that_cannot_be_are_refused_by_name(fabric: NativeFabric) -> None:
     switch = fabric.switch(0)
     assert not hasattr(switch, "receive")  # its frames come by cables
     assert not hasattr(switch, "advance")  # its clock is the fabric's
-    with pytest.raises(EngineError, match="5 ns is ahead of the fabric"):
-        switch.set_running(False, 5)
-    with pytest.raises(EngineError, match="a cable of a fabric takes time"):
-        switch.configure_port(1, PortConfig(), 0)
-    with pytest.raises(EngineError, match="one of the ports has a cable already"):
-        fabric.connect(End("host", 0, 0), End("switch", 0, 9))
-    with pytest.raises(EngineError, match="no such port"):
-        fabric.connect(End("host", 2, 0), End("switch", 0, 9))
-    with pytest.raises(EngineError, match="no such port"):
-        fabric.connect(End("switch", 1, 0), End("switch", 0, 9))
-    with pytest.raises(EngineError, match="no such port"):
-        fabric.configure_nic_port(0, 1, NicPort())
-    with pytest.raises(EngineError, match="a cable of a fabric takes time"):
-        fabric.configure_nic_port(0, 0, NicPort(delay_ns=0))
-    with pytest.raises(EngineError, match="a loss is a share"):
-        fabric.configure_nic_port(0, 0, NicPort(loss=1.5))
-    with pytest.raises(EngineError, match="100 bytes by port 3 of host 0"):
-        fabric.send([HostFrame(0, 0, 0, b"taken"), HostFrame(0, 0, 3, bytes(100))])
-    with pytest.raises(EngineError, match="16385 bytes by port 0 of host 0 at 0 ns: its length"):
-        fabric.send([HostFrame(0, 0, 0, bytes(16385))])
-    with pytest.raises(EngineError, match="70000 bytes"):
-        fabric.send(
-            [HostFrame(0, 0, 0, b"taken, too"), HostFrame(0, 0, 0, bytes(70000)), HostFrame(0, 0, 0, b"not taken")]
-        )
-    for wrong in (HostFrame(-1, 0, 0, b""), HostFrame(1 << 64, 0, 0, b""), HostFrame(0, 1 << 32, 0, b"")):
-        with pytest.raises(EngineError, match="a frame of 0 bytes by port 0 of host"):
-            fabric.send([wrong])
-    with pytest.raises(EngineError, match="a frame of 0 bytes by port 65536 of host 0"):
-        fabric.send([HostFrame(0, 0, 1 << 16, b"")])
+    too_long = [HostFrame(0, 0, 0, bytes(16385))]
+    no_port = [HostFrame(0, 0, 0, b"taken"), HostFrame(0, 0, 3, bytes(100))]
+    many = [HostFrame(0, 0, 0, b"taken, too"), HostFrame(0, 0, 0, bytes(70000)), HostFrame(0, 0, 0, b"not taken")]
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: switch.set_running(False, 5), "5 ns is ahead of the fabric"),
+        (lambda: switch.configure_port(1, PortConfig(), 0), "a cable of a fabric takes time"),
+        (lambda: fabric.connect(End("host", 0, 0), End("switch", 0, 9)), "one of the ports has a cable already"),
+        (lambda: fabric.connect(End("host", 2, 0), End("switch", 0, 9)), "no such port"),
+        (lambda: fabric.connect(End("switch", 1, 0), End("switch", 0, 9)), "no such port"),
+        (lambda: fabric.configure_nic_port(0, 1, NicPort()), "no such port"),
+        (lambda: fabric.configure_nic_port(0, 0, NicPort(delay_ns=0)), "a cable of a fabric takes time"),
+        (lambda: fabric.configure_nic_port(0, 0, NicPort(loss=1.5)), "a loss is a share"),
+        (lambda: fabric.send(no_port), "100 bytes by port 3 of host 0"),
+        (lambda: fabric.send(too_long), "16385 bytes by port 0 of host 0 at 0 ns: its length"),
+        (lambda: fabric.send(many), "70000 bytes"),
+        (lambda: fabric.send([HostFrame(-1, 0, 0, b"")]), "a frame of 0 bytes by port 0 of host"),
+        (lambda: fabric.send([HostFrame(1 << 64, 0, 0, b"")]), "a frame of 0 bytes by port 0 of host"),
+        (lambda: fabric.send([HostFrame(0, 1 << 32, 0, b"")]), "a frame of 0 bytes by port 0 of host"),
+        (lambda: fabric.send([HostFrame(0, 0, 1 << 16, b"")]), "a frame of 0 bytes by port 65536 of host 0"),
+    ]
+    for call, said in calls:
+        with pytest.raises(EngineError, match=said):
+            call()
     assert [arrival.frame for arrival in everything(fabric)] == [b"taken", b"taken, too"]
 
 
@@ -270,3 +277,79 @@ def test_bytes_that_are_no_records_are_refused(length: int, fabric: NativeFabric
     data = b"\xff" * length
     assert fabric._c.fabric_send(fabric.address, data, length, error) == 0
     assert error.value == (0 if length == 0 else -1)
+
+
+# --- frames that leave payload out --------------------------------------------------------------------------------
+
+HEAD = 80
+"""Bytes of a counted frame, four of an ICRC among them."""
+LENGTH = 1000
+
+
+def a_counted(length: int = LENGTH, head: int = HEAD) -> bytes:
+    """A frame whose IPv6 header says that it has `length` bytes."""
+    return bytes([*bytes(12), 0x86, 0xDD, 0x60, 0, 0, 0, *(length - 54).to_bytes(2, "big"), *range(20, head)])
+
+
+def test_a_counted_frame_takes_the_time_of_its_payload_and_arrives_as_it_was_sent(made: MakeFabric) -> None:
+    fabric = made(PROGRAMS / "passthrough.p4", counted=True)
+    fabric.record_packets(0, 10**9)
+    fabric.send([HostFrame(0, 0, 0, a_counted())])
+    assert everything(fabric) == [HostFrame((2 * LENGTH + 2) * MICROSECOND, 1, 0, a_counted())]
+    counters = fabric.switch(0).port_counters(2, 0)
+    assert (counters.tx_bytes, counters.queue_bytes) == (LENGTH, 0)
+    records = in_order(fabric.take_records())
+    assert [(one.fate, one.length, one.head) for one in records] == [
+        (fate, LENGTH, a_counted()[:-4]) for fate in (Fate.SENT, Fate.SENT, Fate.RECEIVED)
+    ]
+
+
+def test_a_frame_as_long_as_it_says_or_of_another_type_is_carried_whole(made: MakeFabric) -> None:
+    fabric = made(PROGRAMS / "passthrough.p4", counted=True)
+    whole, other = a_counted(HEAD), a_counted()[:12] + b"\x08\x00" + a_counted()[14:]
+    fabric.send([HostFrame(0, 0, 0, whole), HostFrame(0, 0, 0, other), HostFrame(0, 0, 0, a_counted(LENGTH, 57))])
+    assert [arrival.frame for arrival in everything(fabric)] == [whole, other, a_counted(LENGTH, 57)]
+    assert fabric.switch(0).port_counters(2, 0).tx_bytes == 2 * HEAD + 57
+
+
+def test_a_frame_that_says_to_be_longer_than_any_is_refused(made: MakeFabric) -> None:
+    fabric = made(PROGRAMS / "passthrough.p4", counted=True)
+    with pytest.raises(EngineError, match="above the longest frame"):
+        fabric.send([HostFrame(0, 0, 0, a_counted(20_000))])
+
+
+@pytest.mark.parametrize(("size", "kept"), [(40, 40), (HEAD - 4, HEAD - 4), (HEAD, HEAD - 4), (500, HEAD - 4)])
+def test_of_a_frame_that_was_cut_the_payload_is_zeros(made: MakeFabric, tmp_path: Path, size: int, kept: int) -> None:
+    source = (PROGRAMS / "passthrough.p4").read_text()
+    cutting = tmp_path / "cutting.p4"
+    ingress = "standard_metadata.egress_spec = 3 - standard_metadata.ingress_port;"
+    assert ingress in source
+    cutting.write_text(source.replace(ingress, f"{ingress} truncate((bit<32>){size});"))
+    fabric = made(cutting, counted=True)
+    fabric.send([HostFrame(0, 0, 0, a_counted())])
+    assert [arrival.frame for arrival in everything(fabric)] == [a_counted()[:kept] + bytes(size - kept)]
+
+
+def test_a_program_whose_checksum_covers_payload_ends_the_run_by_name(made: MakeFabric) -> None:
+    fabric = made(PROGRAMS / "growing.p4", counted=True)
+    fabric.send([HostFrame(0, 0, 0, a_counted())])
+    with pytest.raises(EngineError, match="looks at payload, which this run only counts: choose --payload real"):
+        everything(fabric)
+
+
+@pytest.mark.parametrize("bits", [8 * (HEAD - 4), 8 * (HEAD - 3)])
+def test_a_program_that_parses_payload_ends_the_run_by_name(made: MakeFabric, tmp_path: Path, bits: int) -> None:
+    source = (PROGRAMS / "passthrough.p4").read_text()
+    deep = tmp_path / "deep.p4"
+    deep.write_text(
+        source.replace("struct headers_t { }", f"header all_t {{ bit<{bits}> all; }} struct headers_t {{ all_t all; }}")
+        .replace("transition accept;", "packet.extract(hdr.all); transition accept;")
+        .replace("in headers_t hdr) { apply { }", "in headers_t hdr) { apply { packet.emit(hdr.all); }")
+    )
+    fabric = made(deep, counted=True)
+    fabric.send([HostFrame(0, 0, 0, a_counted())])
+    if bits == 8 * (HEAD - 4):
+        assert [arrival.frame for arrival in everything(fabric)] == [a_counted()]
+    else:
+        with pytest.raises(EngineError, match="looks at payload"):
+            everything(fabric)
