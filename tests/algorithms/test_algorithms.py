@@ -139,8 +139,7 @@ def test_bytes_under_way_are_taken_off_the_ev_that_they_went_by(when: str) -> No
     requester = bench.qp_a.requester
     selection: Any = requester._selection
     under_way = selection._under_way
-    bench.post()
-    (first,) = bench.writes()
+    (first,) = bench.write()
     under_way[first.ev] += 8192  # of other packets
     if when == "refused":
         bench.qp_b.responder.nack(bench.b.ports[0], first.ev, 0, NackReason.NO_RESOURCE, 0)

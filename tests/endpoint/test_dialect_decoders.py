@@ -42,8 +42,7 @@ def dialect(request: pytest.FixtureRequest) -> Iterator[str]:
 def spoken(dialect: str) -> dict[str, bytes]:
     """A write on EV 0x1c003, a SACK, an EV probe's request and response, and news that port 1 of two is down."""
     bench = Bench(planes=2, evs_per_plane=1, changes={"ev_first": 0xC003}, dialect=dialect)
-    bench.post(2)
-    writes = bench.writes()
+    writes = bench.write(2)
     bench.to_b(*writes)
     found = {
         "write": next(packet.frame for packet in writes if packet.port == 2),

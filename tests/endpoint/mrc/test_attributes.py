@@ -86,11 +86,9 @@ def test_a_step_that_fails_sets_nothing() -> None:
 def test_a_requester_keeps_to_the_smaller_of_its_own_mpr_and_the_peers() -> None:
     bench = Bench(congestion="fixed_window", nscc=None, mpr=8, changes={"base_rtt_ns": 2_000_000})
     bench.qp_a.modify(None, bench.now_ns, mpr=1)
-    bench.post(40)
-    bench.post(40)
-    bench.post(40)
-    bench.post(40)
-    assert len(bench.writes()) == 128
+    for _ in range(3):
+        bench.post(40)
+    assert len(bench.write(40)) == 128
     bench.qp_a.modify(None, bench.now_ns, mpr=64)  # the peer grants eight
     assert len(bench.writes()) == 160 - 128
 

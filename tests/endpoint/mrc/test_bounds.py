@@ -52,8 +52,7 @@ def test_thirty_thousand_messages_over_the_psn_wrap_leave_no_memory_behind() -> 
 
 def test_control_frames_to_a_port_that_never_sends_are_bounded() -> None:
     bench = Bench(control_frames_max=100, sack_threshold_bytes=0)
-    bench.post(60)
-    sent = bench.writes()
+    sent = bench.write(60)
     for _ in range(10):
         bench.to_b(*sent)
     assert all(len(port.control) <= 100 for port in bench.b.ports)
@@ -64,8 +63,7 @@ def test_control_frames_to_a_port_that_never_sends_are_bounded() -> None:
 def test_a_window_is_filled_to_its_last_byte_and_no_further(spare: int, packets: int) -> None:
     bench = Bench(congestion="fixed_window")
     bench.qp_a.requester.cc.window_bytes = 8 * 4096 + spare
-    bench.post(20)
-    assert len(bench.writes()) == packets
+    assert len(bench.write(20)) == packets
 
 
 def test_packets_trimmed_again_and_again_leave_a_bounded_log_of_transmissions() -> None:
@@ -111,10 +109,8 @@ def test_many_qps_come_and_go() -> None:
 
 def test_a_destroyed_qp_hears_nothing_more_and_is_kept_nowhere() -> None:
     bench = Bench()
-    bench.post()
-    bench.to_b(*(packet.trimmed() for packet in bench.writes()))  # looked up among recent ones in either form
-    bench.post()
-    late = bench.writes()
+    bench.to_b(*(packet.trimmed() for packet in bench.write()))  # looked up among recent ones in either form
+    late = bench.write()
     heard = bench.qp_b.responder.epsn
     bench.b.destroy_qp(bench.qp_b, bench.now_ns)
     assert all(kept is not bench.qp_b for kept in bench.b._recent)
@@ -156,8 +152,7 @@ def test_a_peer_whose_port_goes_down_is_heard_while_a_queue_pair_has_no_peer_yet
 
 def test_a_sack_reports_the_packets_that_it_counts_and_those_of_its_bitmap_that_were_sent() -> None:
     bench = Bench()
-    bench.post(6)
-    assert len(bench.writes()) == 6
+    assert len(bench.write(6)) == 6
     flight = bench.qp_a.requester.flight
     assert [flight.reported(count, 0, 0) for count in (-1, 0, 1, 3)] == [0, 0, 0b1, 0b111]
     assert flight.reported(1, 2, 0b101) == 0b010101

@@ -121,9 +121,7 @@ def test_acknowledgements_of_retransmissions_reach_the_window_control(monkeypatc
     wire = Wire(seed=7)
     flow = Flow(wire, size=1 << 20)
     wire.disturb(loss=0.05)
-    for _ in range(60):
-        flow.post(60_000)
-    wire.run(4000 * wire.base_rtt_ns, stop=lambda: flow.finished)
-    flow.check()
+    flow.post(60_000, times=60)
+    flow.finish(4000)
     assert sum(acked for acked, _ in fed) == flow.qp.requester.acked_bytes == 60 * 60_000
     assert sum(acked for acked, rtt_ns in fed if rtt_ns is None) > 0.2 * 60 * 60_000

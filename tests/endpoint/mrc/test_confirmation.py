@@ -54,8 +54,7 @@ def test_a_nak_confirms_the_writes_before_the_refused_one_whose_acknowledgements
     bench.post(1, immediate)
     bench.qp_a.post_write(2, bench.region, 0, 4096, bench.target.va, bench.target.rkey ^ 1)
     bench.posted += 1
-    bench.post()
-    bench.to_b(*bench.writes())
+    bench.to_b(*bench.write())
     bench.to_a(refusal(bench))
     assert bench.qp_a.state is QPState.ERROR
     statuses = [SUCCESS, SUCCESS, REFUSED, FLUSHED]
@@ -66,8 +65,7 @@ def test_a_write_that_found_no_receive_is_refused_though_all_its_packets_have_ar
     bench = Bench(sack_threshold_bytes=0)
     bench.post(2)
     bench.post(1, 5)  # no receive is posted: the NAK has the PSN of this write's last packet, and the count before it
-    bench.post()
-    bench.to_b(*bench.writes())
+    bench.to_b(*bench.write())
     bench.to_a(refusal(bench))
     operation_error = CompletionStatus.REMOTE_OPERATION_ERROR
     assert [done.status for done in bench.completions()] == [SUCCESS, operation_error, FLUSHED]
@@ -77,8 +75,7 @@ def test_a_nak_confirms_no_write_that_the_refused_packet_does_not_follow() -> No
     """A count of messages beyond the NAK's own PSN is forged, or of another life of the queue pair."""
     bench = Bench()
     bench.post(2)
-    bench.post()
-    bench.writes()
+    bench.write()
     for _ in range(2):  # not sent yet: their PSNs are unknown
         bench.qp_a.post_write(bench.posted, bench.region, 0, 4096, bench.target.va, bench.target.rkey)
         bench.posted += 1
@@ -99,11 +96,9 @@ def test_a_nak_tells_of_the_end_of_unsignaled_writes_before_the_refused_one() ->
 def test_a_nak_for_what_may_still_be_told_of_reaches_back_half_the_psns_and_over_the_wrap() -> None:
     bench = Bench(psn=PSN_MASK - 1, sack_threshold_bytes=0)
     for _ in range(6):
-        bench.post()
-        bench.to_b(*bench.writes())
+        bench.to_b(*bench.write())
         bench.to_a(*bench.answers())
-    bench.post()
-    bench.writes()
+    bench.write()
     bench.to_a(nak(bench, PSN_MASK, 1))
     assert bench.qp_a.state is QPState.ERROR
 
@@ -127,11 +122,9 @@ def test_writes_that_wait_to_be_confirmed_are_not_done_by_a_sack() -> None:
 
 def test_a_lost_confirmation_is_asked_for_with_a_probe() -> None:
     bench = Bench(sack_threshold_bytes=0, confirm_writes=True)
-    bench.post()
-    bench.to_b(*bench.writes())
+    bench.to_b(*bench.write())
     bench.to_a(*(answer for answer in bench.answers() if answer.opcode is SACK))
-    bench.wait(3)
-    bench.timers()
+    bench.later(3)
     probes = bench.out(bench.a, Opcode.PROBE)
     assert probes
     bench.to_b(*probes)
@@ -142,8 +135,7 @@ def test_a_lost_confirmation_is_asked_for_with_a_probe() -> None:
 def test_a_repair_ends_with_the_transport_acknowledgement_of_what_was_lost() -> None:
     bench = Bench(sack_threshold_bytes=0)
     requester = bench.qp_a.requester
-    bench.post()
-    bench.writes()
+    bench.write()
     requester._lose(0, bench.now_ns, proved=True)
     requester.retry.asked(bench.now_ns)
     bench.qp_a.agenda.wake()
@@ -164,8 +156,7 @@ def test_confirmed_writes_all_complete_in_order_over_a_lossy_fabric() -> None:
     wire_.disturb(loss=0.05, duplicate=0.05, reorder=0.2, reorder_ns=wire_.base_rtt_ns)
     for number in range(40):
         flow.post(10_000, immediate=number if number % 3 == 0 else None)
-    wire_.run(4000 * wire_.base_rtt_ns, stop=lambda: flow.finished)
-    flow.check()
+    flow.finish(4000)
     assert list(flow.statuses) == sorted(flow.statuses)
 
 

@@ -82,8 +82,7 @@ def test_ports_1_3_and_4_are_bits_0_2_and_3_of_a_port_status_mask() -> None:
 
 def test_a_timestamp_with_tsr_1_counts_our_own_ticks() -> None:
     bench = Bench(timestamps=True, timeout=15)  # 33.6 ms, and 16 bits of 128 ns are 8.4 ms
-    bench.post()
-    (packet,) = bench.writes()
+    (packet,) = bench.write()
     assert packet.frame[EXTENSION + 4 : EXTENSION + 8].hex() == f"{1_000_000 // (128 * 4):04x}8001"
 
 

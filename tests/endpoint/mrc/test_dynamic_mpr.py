@@ -118,6 +118,5 @@ def test_whatever_the_mpr_is_changed_to_every_byte_arrives_and_no_packet_is_outs
     for mpr, round_trips in changes:
         at_ns += round_trips * wire.base_rtt_ns // 8
         wire.at(at_ns, lambda mpr=mpr: flow.remote.modify(None, wire.now_ns, mpr_dest=mpr))
-    wire.run(5_000 * wire.base_rtt_ns, stop=lambda: flow.finished)
-    flow.check()
+    flow.finish(5_000)
     assert flow.remote.responder.out_of_window == 0

@@ -52,8 +52,7 @@ def test_two_explicit_profiles_keep_two_qps_apart_over_a_whole_transfer() -> Non
             explicit(wire.transports[host], [(path.ev, path.port) for path in half], number)
         flows.append(Flow(wire, ev_profile_id=number))
     for flow in flows:
-        for _ in range(20):
-            flow.post(40_000)
+        flow.post(40_000, times=20)
     wire.run(1000 * wire.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
     for flow, half in zip(flows, halves, strict=True):
         flow.check()
@@ -89,28 +88,22 @@ def test_a_generated_field_has_as_many_values_as_its_range(width: int, data: st.
     assert sum(map(field.has, range(1 << width))) == high - low + 1
 
 
-def test_a_generated_profile_has_the_paths_that_its_fields_name() -> None:
-    """Planes 1 and 2 of 0 to 3, spines 2 to 5 of 0 to 7: the high half of an EV is the plane here, the low half
-    the spine."""
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        # Planes 1 and 2 of 0 to 3, spines 2 to 5 of 0 to 7: the high half of an EV is the plane here, the low half the
+        # spine.
+        ([[16, 0, 1, 2, 0b11], [16, 0, 2, 5, 0b111]], {p << 16 | spine for p, spine in product((1, 2), range(2, 6))}),
+        ([[16, 0, 0, 7, 0b111]], set(range(8))),  # of 16 bits: the spines of plane 0 alone
+    ],
+)
+def test_a_generated_profile_has_the_paths_that_its_fields_name(fields: list[list[int]], expected: set[int]) -> None:
     bench = Bench()
-    planes = {ev >> 16 for ev, _ in known(bench)}
-    fields = [[16, 0, 1, 2, 0b11], [16, 0, 2, 5, 0b111]]
+    assert {ev >> 16 for ev, _ in known(bench)} == {0, 1, 2, 3}
     bench.a.control.modify_ev_profile(ID, 0, profile_state="offline", ev_mode="generated", fields=fields)
     bench.a.control.modify_ev_profile(ID, 0, profile_state="online")
-    expected = {plane << 16 | spine for plane, spine in product((1, 2), range(2, 6))}
-    assert planes == {0, 1, 2, 3}
     assert {ev for ev, _, _ in bench.a.control.query_ev_array(ID)} == expected
-    qp = bench.pair({"ev_profile_id": ID})[0]
-    assert set(qp.evs.paths) == expected
-
-
-def test_fields_of_sixteen_bits_name_no_ev_of_more() -> None:
-    """The spines of plane 0 alone: every EV of another plane has a high half."""
-    bench = Bench()
-    fields = [[16, 0, 0, 7, 0b111]]
-    bench.a.control.modify_ev_profile(ID, 0, profile_state="offline", ev_mode="generated", fields=fields)
-    bench.a.control.modify_ev_profile(ID, 0, profile_state="online")
-    assert {ev for ev, _, _ in bench.a.control.query_ev_array(ID)} == {ev for ev, _ in known(bench) if ev < 8}
+    assert set(bench.pair({"ev_profile_id": ID})[0].evs.paths) == expected
 
 
 def test_a_profile_may_ask_for_no_active_ev_at_least() -> None:

@@ -87,14 +87,6 @@ def test_a_lost_ev_is_replaced_by_a_backup_of_its_own_plane() -> None:
     assert changes == [(victim.ev, "good", "assumed_bad", "loss")]
 
 
-def test_without_backups_the_plane_carries_its_share_on_what_is_left() -> None:
-    evs, _ = make_set(planes=2, evs_per_plane=4)
-    plane = evs.planes[0]
-    evs.signal(plane.active[0], EvCause.LOSS, 0)
-    assert len(plane.active) == 3
-    assert len(evs.live) == 2
-
-
 def test_a_plane_without_evs_left_is_no_longer_live_and_comes_back_with_one() -> None:
     evs, _ = make_set(planes=4, evs_per_plane=1)
     victim = evs.planes[2].active[0]
@@ -238,10 +230,16 @@ def test_each_scan_uses_every_ev_once_in_a_new_order() -> None:
     assert scans[1] != scans[2] != scans[3]
 
 
-def test_probes_are_due_at_once_then_back_off_while_unanswered() -> None:
+def an_ev_out() -> tuple[EvSet, EvPath]:
+    """Of two planes with four EVs each."""
     evs, _ = make_set(planes=2, evs_per_plane=4)
     victim = evs.planes[0].active[0]
     evs.signal(victim, EvCause.LOSS, 0)
+    return evs, victim
+
+
+def test_probes_are_due_at_once_then_back_off_while_unanswered() -> None:
+    evs, victim = an_ev_out()
     now_ns, times = 0, []
     for _ in range(6):
         due_ns = evs.next_probe_ns()
@@ -253,9 +251,7 @@ def test_probes_are_due_at_once_then_back_off_while_unanswered() -> None:
 
 def test_after_a_timeout_what_is_out_is_probed_at_once_and_often_again() -> None:
     """A hunt found a queue pair that sent on a dead path for 22 round trips, and probed its sound path ever less."""
-    evs, _ = make_set(planes=2, evs_per_plane=4)
-    victim = evs.planes[0].active[0]
-    evs.signal(victim, EvCause.LOSS, 0)
+    evs, victim = an_ev_out()
     for now_ns in (0, 1000, 3000, 7000, 15_000):
         assert evs.due_probes(now_ns, 8) == [victim]
     assert evs.probe_soon(16_000) == 16_000
@@ -264,9 +260,7 @@ def test_after_a_timeout_what_is_out_is_probed_at_once_and_often_again() -> None
 
 
 def test_an_unanswered_probe_ends_the_streak() -> None:
-    evs, _ = make_set(planes=2, evs_per_plane=4)
-    victim = evs.planes[0].active[0]
-    evs.signal(victim, EvCause.LOSS, 0)
+    evs, victim = an_ev_out()
     evs.due_probes(0, 8)
     evs.probe_answered(victim, 100, False, 100)
     evs.due_probes(1000, 8)  # goes unanswered
@@ -280,9 +274,7 @@ def test_an_unanswered_probe_ends_the_streak() -> None:
 
 def test_a_probe_is_not_unanswered_while_its_answer_may_still_be_on_its_way() -> None:
     """A hunt found full queues: every answer took longer than the time between two probes, and no path returned."""
-    evs, _ = make_set(planes=2, evs_per_plane=4)
-    victim = evs.planes[0].active[0]
-    evs.signal(victim, EvCause.LOSS, 0)
+    evs, victim = an_ev_out()
     assert evs.due_probes(0, 8, 2500) == [victim]  # the interval is 1000
     assert evs.due_probes(2400, 8, 2500) == []
     evs.probe_answered(victim, 0, False, 2400)
@@ -305,8 +297,7 @@ def test_the_answer_to_a_probe_from_before_the_loss_proves_nothing() -> None:
     assert victim.streak == 0
 
     for _ in range(2):  # each of these was sent after the loss
-        bench.wait(2)
-        bench.timers()
+        bench.later(2)
         bench.to_b(*bench.out(bench.a, Opcode.PROBE))
         bench.to_a(*bench.answers(Opcode.SACK))
     assert victim.state is G
@@ -364,8 +355,7 @@ def test_a_probe_answered_with_always_skip_takes_its_ev_out() -> None:
 def test_a_late_packet_does_not_overrule_the_path_mark_that_came_with_it(mark: int, state: EvState) -> None:
     """The late packet proves the EV sound, but the receiver wants the EV left alone."""
     bench = Bench(sack_threshold_bytes=0)
-    bench.post()
-    (write,) = bench.writes()
+    (write,) = bench.write()
     path = bench.qp_a.evs.paths[write.ev]
     bench.qp_a.requester._lose(0, bench.now_ns, proved=True)
     assert path.state is B
@@ -378,8 +368,7 @@ def test_a_late_packet_does_not_overrule_the_path_mark_that_came_with_it(mark: i
 
 def test_a_late_packet_does_not_overrule_the_path_mark_of_a_probe() -> None:
     bench = Bench()
-    bench.post()
-    (write,) = bench.writes()
+    (write,) = bench.write()
     path = bench.qp_a.evs.paths[write.ev]
     bench.qp_a.requester._lose(0, bench.now_ns, proved=True)
     bench.to_b(write)
@@ -517,8 +506,7 @@ def test_with_few_probes_allowed_the_ev_that_is_overdue_longest_is_probed_first(
 
 
 def test_probing_rests_while_the_plane_is_down() -> None:
-    evs, _ = make_set(planes=2, evs_per_plane=4)
-    evs.signal(evs.planes[0].active[0], EvCause.LOSS, 0)
+    evs, _ = an_ev_out()
     evs.set_wanted(evs.planes[1].bit)
     assert evs.due_probes(0, 8) == []
     assert evs.next_probe_ns() == NEVER

@@ -68,8 +68,7 @@ def test_data_and_answers_behind_segment_routing_headers_complete_a_write() -> N
 def test_answers_without_an_outer_header_and_with_other_macs_complete_a_write() -> None:
     """As MRC-Client answers: one IPv6 header, MACs of zeros."""
     bench = Bench()
-    bench.post(5)
-    bench.to_b(*bench.writes())
+    bench.to_b(*bench.write(5))
     bench.to_a(*(Packet(one.port, bytes(12) + one.frame[12:14] + one.frame[54:]) for one in bench.answers()))
     assert [done.status.value for done in bench.completions()] == ["success"]
 
@@ -82,8 +81,7 @@ def with_other_check(packet: Packet) -> Packet:
 @pytest.mark.parametrize("routed", [False, True])
 def test_a_check_of_another_kind_is_dropped_and_counted(routed: bool) -> None:
     bench = Bench()
-    bench.post(2)
-    sent = [with_other_check(packet) for packet in bench.writes()]
+    sent = [with_other_check(packet) for packet in bench.write(2)]
     if routed:
         sent = [Packet(packet.port, with_routing(packet.frame, 1)) for packet in sent]
     bench.to_b(*sent)

@@ -68,8 +68,7 @@ def works(bench: Bench) -> None:
     for _ in range(40):
         bench.to_b(*bench.out(bench.a))
         bench.to_a(*bench.answers())
-        bench.wait()
-        bench.timers()
+        bench.later()
     assert [done.status.value for done in bench.completions()] == ["success"]
     assert bench.sink[: 4 * 4096] == bench.source[: 4 * 4096]
 
@@ -98,8 +97,7 @@ def test_every_truncation_of_every_kind_of_frame_is_survived() -> None:
 
 def test_a_frame_to_someone_else_is_not_ours() -> None:
     bench = Bench()
-    bench.post(1)
-    (sent,) = bench.writes()
+    (sent,) = bench.write(1)
     for at in (38, 54 + 24, 54 + 8):  # outer destination, inner destination, inner source
         bench.to_b(sent.with_bytes({at + 3: bytes([sent.frame[at + 3] ^ 0xFF])}))
     assert bench.b.counters()["drops"] == {"not_for_us": 2, "wrong_peer": 1}

@@ -90,8 +90,7 @@ def test_no_frame_is_idle_for_the_baseline() -> None:
 def begun() -> tuple[Bench, list[Packet]]:
     """A write of eight packets on its way, of which the first has come; nothing of that is left to do."""
     bench = Bench()
-    bench.post(8)
-    first, *rest = bench.writes()
+    first, *rest = bench.write(8)
     assert not bench.b.receive(first.port, [first.frame], bench.now_ns)  # reverse EVs are now to be kept fresh
     bench.b.packets_to_send(bench.now_ns, 64)
     while bench.b.next_event() is not None:

@@ -34,8 +34,7 @@ def test_a_qp_that_was_reset_carries_data_again_under_its_old_number(make: Any, 
     for life in range(4):
         for number in range(20):
             flow.post(30_000, immediate=number)
-        wire.run(wire.now_ns + 400 * wire.base_rtt_ns, stop=lambda: flow.finished)
-        flow.check()
+        flow.finish(400)
         if by_error:
             flow.qp.modify(QPState.ERROR, wire.now_ns)
             flow.remote.modify(QPState.ERROR, wire.now_ns)
@@ -74,8 +73,7 @@ def test_packets_of_the_former_life_change_nothing_in_the_new_one(make: Any, see
     flow = Flow(wire, seed=seed)
     for number in range(30):
         flow.post(20_000, immediate=number if number % 3 == 0 else None)
-    wire.run(wire.now_ns + 400 * wire.base_rtt_ns, stop=lambda: flow.finished)
-    flow.check()
+    flow.finish(400)
     stale = [(host, port, frame) for host, heard in wire.heard.items() for port, frame in heard]
     reconnect(flow)
     flow.sink[:] = bytes(len(flow.sink))
@@ -90,8 +88,7 @@ def test_packets_of_the_former_life_change_nothing_in_the_new_one(make: Any, see
         )
     for number in range(30):
         flow.post(20_000, immediate=number if number % 3 == 0 else None)
-    wire.run(wire.now_ns + 800 * wire.base_rtt_ns, stop=lambda: flow.finished)
-    flow.check()
+    flow.finish(800)
 
 
 def test_a_stale_transport_acknowledgement_confirms_nothing_in_the_new_life() -> None:
@@ -109,8 +106,7 @@ def test_a_stale_transport_acknowledgement_confirms_nothing_in_the_new_life() ->
     bench.qp_a.connect(bench.qp_b.info(), bench.now_ns)
     bench.qp_b.connect(bench.qp_a.info(), bench.now_ns)
     bench.qp_b.post_recv(9)
-    bench.post(1, immediate=9)
-    bench.to_b(*bench.writes())
+    bench.to_b(*bench.write(1, immediate=9))
     sacks = [packet for packet in bench.answers() if packet.opcode.name == "SACK"]
     bench.to_a(*sacks, *stale)
     assert bench.completions() == []
@@ -121,8 +117,7 @@ def test_a_new_life_begins_where_every_psn_of_the_last_one_lies_beyond_the_windo
     for seed in range(50):
         bench = Bench(psn=Random(seed).getrandbits(24))
         old = bench.qp_a.info().psn
-        bench.post(30)
-        bench.writes()
+        bench.write(30)
         bench.qp_a.modify(QPState.RESET, bench.now_ns)
         for stale in (old, old + 29):
             ahead = (stale - bench.qp_a.info().psn) & 0xFFFFFF
@@ -204,14 +199,12 @@ def test_every_refused_step_names_the_steps_that_there_are(states: list[QPState]
 
 def test_a_reset_qp_leaves_its_peer_and_the_penalty_and_wants_no_timer() -> None:
     bench = Bench()
-    bench.post(4)
-    bench.writes()
+    bench.write(4)
     bench.qp_a.modify(QPState.RESET, bench.now_ns)
     assert bench.a.next_timer_ns() is None
     assert bench.qp_a.peer_name is None
     assert bench.a.peers.named("h1").users == 0
-    bench.wait(1000)
-    bench.timers()
+    bench.later(1000)
     assert bench.a.next_timer_ns() is None
     assert bench.writes() == []
     bench.a.destroy_qp(bench.qp_a, bench.now_ns)

@@ -148,8 +148,7 @@ def test_a_damaged_frame_of_mrc_client_is_dropped_and_counted(at: int) -> None:
 def test_trimmed_and_cut_frames_are_read_as_in_the_default_dialect(encapsulation: str) -> None:
     """A trimmed packet is refused and comes again; any other cut, and any length, is dropped without an exception."""
     bench = Bench(planes=1, changes={"encapsulation": encapsulation}, dialect=DIALECT)
-    bench.post(2)
-    whole = bench.writes()
+    whole = bench.write(2)
     bench.to_b(whole[0].trimmed())
     bench.to_b(whole[1])
     for size in range(len(whole[1].frame)):
@@ -394,8 +393,7 @@ def test_mrc_clients_requester_writes_a_million_packets_to_our_responder(client:
         turns = 0
         while requester.sent < until or requester.waiting:
             requester.turn(until)
-            bench.wait()
-            bench.timers()
+            bench.later()
             turns += 1
             assert turns < quiet / 8
         assert requester.qp.requestor.unack_psn == until == bench.qp_b.responder.msn
@@ -446,8 +444,7 @@ def test_our_requester_writes_a_million_packets_to_mrc_clients_responder(client:
         done += len(found)
         turns = turns + 1 if done == before else 0
         assert turns < 64
-        bench.wait(0.5)
-        bench.timers()
+        bench.later(0.5)
     flight = bench.qp_a.requester.flight
     assert (flight.inflight_bytes, state.cack_psn) == (0, PACKETS - 1)
     assert bench.qp_a.requester.cc.window_bytes > 4096

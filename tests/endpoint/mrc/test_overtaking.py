@@ -208,8 +208,7 @@ def flow_of_losses(reorder: float) -> tuple[Flow, Wire]:
         if key[0] == "h1":  # towards the receiver: every acknowledgement arrives
             link.faults = Faults(loss=0.02, reorder=reorder, reorder_ns=2 * base)
     flow = Flow(wire)
-    for _ in range(300):
-        flow.post(50_000)
+    flow.post(50_000, times=300)
     wire.run(20_000 * base, stop=lambda: flow.finished)
     flow.check()
     return flow, wire
@@ -237,8 +236,7 @@ def test_a_packet_out_on_a_path_that_later_packets_pass_is_sent_again_within_a_r
     base = Wire().base_rtt_ns
     wire = Wire(evs_per_plane=1, mark=False, trim=False, parameters={"loss.guard": 16.0})
     flow = Flow(wire)
-    for _ in range(80):
-        flow.post(50_000)
+    flow.post(50_000, times=80)
     wire.run((10 + lost) * base)
     link = wire.links["h1", 1]
     link.faults = Faults(loss=1.0)
@@ -253,8 +251,7 @@ def test_a_packet_out_on_a_path_that_later_packets_pass_is_sent_again_within_a_r
 def test_a_copy_from_a_queue_of_its_own_proves_no_loss_of_data(priority: int) -> None:
     """Ten packets wait in a long queue. A copy of one of them, sent a round trip later, overtakes the others there."""
     bench = Bench(changes={"retransmit_priority": priority})
-    bench.post(10)
-    first, *waiting = bench.writes()
+    first, *waiting = bench.write(10)
     bench.wait()
     bench.to_b(first.trimmed())
     bench.to_a(*bench.answers())

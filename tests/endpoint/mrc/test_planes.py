@@ -11,12 +11,8 @@ from endpoint.mrc.endpoint import Endpoint
 from endpoint.nic.wire import EndpointOp, Erth, Opcode
 from endpoint.transport import QPInfo, QPState
 from tests.helpers.transport.bench import Bench, Packet
-from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.flows import Flow, run
 from tests.helpers.transport.virtual_wire import Wire
-
-
-def run(wire: Wire, *flows: Flow, round_trips: int = 5000) -> None:
-    wire.run(wire.now_ns + round_trips * wire.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
 
 
 def sent_per_plane(flow: Flow) -> Counter[int]:
@@ -29,8 +25,7 @@ def sent_per_plane(flow: Flow) -> Counter[int]:
 def test_planes_get_equal_shares_and_every_ev_is_used() -> None:
     wire = Wire()
     flow = Flow(wire)
-    for _ in range(40):
-        flow.post(100_000)
+    flow.post(100_000, times=40)
     run(wire, flow)
     shares = sent_per_plane(flow)
     assert max(shares.values()) - min(shares.values()) <= 1
@@ -42,14 +37,11 @@ def test_a_plane_that_lost_paths_and_has_no_backups_still_carries_its_share() ->
     flow = Flow(wire)
     for via in (0, 1, 2):
         wire.links[1, f"p1s{via}"].up = False
-    for _ in range(40):
-        flow.post(100_000)
-    run(wire, flow)
-    flow.check()
+    flow.post(100_000, times=40)
+    flow.finish()
     flow.wire.run(wire.now_ns + 20 * wire.base_rtt_ns)
     before = sent_per_plane(flow)
-    for _ in range(40):
-        flow.post(100_000)
+    flow.post(100_000, times=40)
     run(wire, flow)
     shares = sent_per_plane(flow) - before
     assert max(shares.values()) - min(shares.values()) <= 0.05 * max(shares.values())
@@ -59,8 +51,7 @@ def test_a_plane_that_lost_paths_and_has_no_backups_still_carries_its_share() ->
 def test_a_local_port_that_goes_down_is_left_at_once_and_returned_to() -> None:
     wire = Wire()
     flow = Flow(wire)
-    for _ in range(100):
-        flow.post(100_000)
+    flow.post(100_000, times=100)
     wire.run(10 * wire.base_rtt_ns)
     wire.set_port("h0", 3, False)
     before = sent_per_plane(flow)
@@ -80,8 +71,7 @@ def test_a_local_port_that_goes_down_is_left_at_once_and_returned_to() -> None:
 def test_the_peer_stops_using_a_plane_that_it_is_told_of_and_comes_back() -> None:
     wire = Wire()
     flow = Flow(wire)
-    for _ in range(200):
-        flow.post(100_000)
+    flow.post(100_000, times=200)
     wire.run(10 * wire.base_rtt_ns)
     wire.set_port("h1", 2, False)
     wire.run(wire.now_ns + 2 * wire.base_rtt_ns)
@@ -114,8 +104,7 @@ def test_a_port_status_update_goes_out_on_every_live_plane_and_is_repeated_as_a_
     assert {packet.bth.dest_qpn for packet in first} == {2}
     ids = {packet.psn for packet in first}
     assert len(ids) == 1
-    bench.wait(3)
-    bench.timers()
+    bench.later(3)
     second = bench.out(bench.a, Opcode.ENDPOINT_REQUEST)
     assert len(second) == 3
     assert ids.isdisjoint(packet.psn for packet in second)
@@ -124,8 +113,7 @@ def test_a_port_status_update_goes_out_on_every_live_plane_and_is_repeated_as_a_
     assert len(answers) == 3
     assert bench.qp_b.reachable == 0b1101
     bench.to_a(answers[0])
-    bench.wait(20)
-    bench.timers()
+    bench.later(20)
     assert bench.out(bench.a, Opcode.ENDPOINT_REQUEST) == []
 
 
@@ -174,24 +162,30 @@ def test_a_process_that_starts_anew_does_not_use_the_ids_of_the_one_before() -> 
     assert ids(1).isdisjoint(ids(2))
 
 
-def test_an_answer_to_an_update_of_the_process_before_makes_a_host_tell_its_ports_again() -> None:
-    """The peer has heeded an update that this process did not send, perhaps after ours."""
+def told_of_port_2(answered: bool = True) -> Bench:
+    """Port 2 of `a` is down, `b` has heard of it, and `a` has its answer."""
     bench = Bench(planes=4)
     bench.a.port_changed(2, False, bench.now_ns)
     bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
-    bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
+    assert bench.qp_b.reachable == 0b1101
+    if answered:
+        bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
+    return bench
+
+
+def test_an_answer_to_an_update_of_the_process_before_makes_a_host_tell_its_ports_again() -> None:
+    """The peer has heeded an update that this process did not send, perhaps after ours."""
+    bench = told_of_port_2()
     bench.wait(20)
     stray = foreign_update(bench, 12_345, 0b1111)
     bench.to_b(stray)
     assert bench.qp_b.reachable == 0b1111
     bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
-    bench.wait(3)
-    bench.timers()
+    bench.later(3)
     bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
     assert bench.qp_b.reachable == 0b1101
     bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
-    bench.wait(20)
-    bench.timers()
+    bench.later(20)
     assert bench.out(bench.a, Opcode.ENDPOINT_REQUEST) == []
 
 
@@ -203,18 +197,13 @@ def test_an_answer_to_an_older_update_does_not_end_the_announcement() -> None:
     bench.a.port_changed(3, False, bench.now_ns)
     bench.out(bench.a)
     bench.to_a(*late)
-    bench.wait(3)
-    bench.timers()
+    bench.later(3)
     again = bench.out(bench.a, Opcode.ENDPOINT_REQUEST)
     assert {packet.erth.port_status_mask for packet in again} == {0b1001}
 
 
 def test_a_port_status_update_is_heeded_however_many_probes_went_before() -> None:
-    bench = Bench(planes=4)
-    bench.a.port_changed(2, False, bench.now_ns)
-    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
-    bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
-    assert bench.qp_b.reachable == 0b1101
+    bench = told_of_port_2()
     for _ in range(40_000):  # more than half of the request ids
         bench.qp_a.probe_ev(bench.qp_a.peer.routes[0])
     bench.out(bench.a)
@@ -225,12 +214,7 @@ def test_a_port_status_update_is_heeded_however_many_probes_went_before() -> Non
 
 @pytest.mark.parametrize("heard", [True, False])
 def test_a_port_that_came_back_while_no_qp_was_there_is_told_to_the_next(heard: bool) -> None:
-    bench = Bench(planes=4)
-    bench.a.port_changed(2, False, bench.now_ns)
-    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
-    assert bench.qp_b.reachable == 0b1101
-    if heard:
-        bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
+    bench = told_of_port_2(answered=heard)
     bench.a.destroy_qp(bench.qp_a, bench.now_ns)
     bench.a.port_changed(2, True, bench.now_ns)
     bench.timers()
@@ -239,16 +223,12 @@ def test_a_port_that_came_back_while_no_qp_was_there_is_told_to_the_next(heard: 
     bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
     assert bench.qp_b.reachable == 0b1111
     bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
-    bench.wait(20)
-    bench.timers()
+    bench.later(20)
     assert bench.out(bench.a, Opcode.ENDPOINT_REQUEST) == []
 
 
 def test_a_host_that_started_anew_is_told_again_which_port_is_down() -> None:
-    bench = Bench(planes=4)
-    bench.a.port_changed(2, False, bench.now_ns)
-    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
-    bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
+    bench = told_of_port_2()
     fresh = Bench(planes=4)
     qp = bench.a.create_qp(bench.cq_a)
     qp.connect(fresh.qp_b.info(), bench.now_ns)
@@ -260,9 +240,7 @@ def test_a_host_that_started_anew_is_told_again_which_port_is_down() -> None:
 @pytest.mark.parametrize("end", ["destroyed", "error"])
 def test_what_a_host_said_of_its_ports_is_forgotten_with_the_last_qp_to_it(end: str) -> None:
     """It may have started anew with all ports up, and then says nothing; what is still down it says to every new QP."""
-    bench, fresh = Bench(planes=4), Bench(planes=4)
-    bench.a.port_changed(2, False, bench.now_ns)
-    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    bench, fresh = told_of_port_2(answered=False), Bench(planes=4)
     other = bench.b.create_qp(bench.cq_b)
     other.connect(bench.qp_a.info(), bench.now_ns)
     for qp in (other, bench.qp_b):
@@ -309,8 +287,7 @@ def test_an_answer_to_what_was_true_before_and_is_again_does_not_end_the_announc
     bench.out(bench.a)
     bench.to_a(*late)
     assert bench.qp_b.reachable == 0b1111
-    bench.wait(3)
-    bench.timers()
+    bench.later(3)
     bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
     assert bench.qp_b.reachable == 0b1101
 
@@ -325,8 +302,7 @@ def test_a_port_status_update_is_heeded_and_answered_only_where_there_is_a_qp() 
     qp = bench.b.create_qp(bench.cq_b)
     qp.connect(bench.qp_a.info(), bench.now_ns)
     assert qp.reachable == 0b1111
-    bench.wait(3)
-    bench.timers()
+    bench.later(3)
     bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
     assert qp.reachable == 0b1101
 
@@ -357,12 +333,10 @@ def test_updates_and_answers_survive_heavy_loss() -> None:
 def test_the_qp_lives_on_one_plane_of_four_and_dies_by_the_retry_rule_on_none() -> None:
     wire = Wire(retry_exponential=7)
     flow = Flow(wire)
-    for _ in range(50):
-        flow.post(100_000)
+    flow.post(100_000, times=50)
     for number, port in enumerate((1, 2, 3)):
         wire.at((number + 2) * wire.base_rtt_ns, lambda port=port: wire.set_port("h0", port, False))
-    run(wire, flow)
-    flow.check()
+    flow.finish()
     flow.post(100_000)
     wire.set_port("h0", 4, False)
     wire.run(wire.now_ns + 100_000 * wire.base_rtt_ns, stop=lambda: flow.finished)
@@ -437,8 +411,7 @@ def test_a_qp_that_only_receives_keeps_its_reverse_evs_fresh_by_probes() -> None
 
 def test_acknowledged_data_refreshes_the_reverse_evs() -> None:
     bench = Bench(sack_threshold_bytes=0)
-    bench.post(20)
-    sent = bench.writes()
+    sent = bench.write(20)
     last = {}
     for packet in sent:
         bench.to_b(packet)
@@ -484,9 +457,8 @@ def test_a_qp_starts_although_every_reverse_ev_that_was_chosen_is_dead(live: int
     assert flow.qp.requester.acked_bytes > 1_000_000
 
 
-@pytest.mark.parametrize("hosts", [2])
-def test_denied_evs_are_not_used_by_present_and_future_qps(hosts: int) -> None:
-    wire = Wire(hosts=hosts, evs_per_plane=2)
+def test_denied_evs_are_not_used_by_present_and_future_qps() -> None:
+    wire = Wire(evs_per_plane=2)
     flow = Flow(wire)
     denied = {("h1", 0), ("h1", 1 << 16 | 1)}
     wire.transports["h0"].set_denied(denied, wire.now_ns)
@@ -499,8 +471,7 @@ def test_denied_evs_are_not_used_by_present_and_future_qps(hosts: int) -> None:
         one.check()
         assert {ev for _, ev in denied}.isdisjoint(one.qp.paths())
     wire.transports["h0"].set_denied(set(), wire.now_ns)
-    for _ in range(10):
-        flow.post(50_000)
+    flow.post(50_000, times=10)
     run(wire, flow)
     assert {ev for _, ev in denied} <= set(flow.qp.paths())
     assert wire.transports["h0"].denied() == set()

@@ -24,32 +24,14 @@ FILES = sorted(
 PURE = tuple(f"endpoint.{name}" for name in (*FOLDERS, *ALONE))
 
 ALLOWED = {
-    "__future__",
-    "abc",
-    "bisect",
-    "collections",
-    "collections.abc",
-    "dataclasses",
-    "enum",
+    "__future__", "abc", "bisect", "collections", "collections.abc", "dataclasses", "enum", "heapq", "itertools",
     "gc",  # which object holds which
-    "heapq",
-    "itertools",
-    "math",
-    "random",
-    "struct",
-    "types",
-    "typing",
-    "zlib",
+    "math", "random", "struct", "types", "typing", "zlib",
     "mypy_extensions",  # marks classes for the compiler, and computes nothing
     "common.door",  # a package's names, imported when they are asked for
-    "common.fields",
-    "common.latency",
-    "common.linux",
-    "common.linux.bpf",
-    "common.states",
-    "common.seeds",
+    "common.fields", "common.latency", "common.linux", "common.linux.bpf", "common.states", "common.seeds",
     "endpoint.profile",
-}
+}  # fmt: skip
 IN_WORKLOADS = {"numpy", "numpy.typing", "statistics", "weakref"}
 OF_SCHEDULES = {"array", "pathlib", "schedules"}  # a schedule is a file that an option names
 FROM_ENDPOINT = {"blame", "frame_filter", "prober"}
@@ -115,9 +97,6 @@ def test_importing_a_transport_loads_no_module_that_does_io_or_tells_the_time() 
         "import endpoint.mrc.endpoint\n"
         "print(' '.join(set(sys.modules) - before))"
     )
-    output = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    loaded = set(output.split())
+    loaded = set(subprocess.check_output([sys.executable, "-c", program], cwd=ROOT, text=True).split())
     assert "endpoint.mrc.endpoint" in loaded
     assert not loaded & {"socket", "select", "selectors", "asyncio", "threading", "subprocess", "json", "pathlib"}

@@ -62,8 +62,7 @@ def test_a_sender_whose_nak_was_lost_is_told_again(planes: int, lost: int) -> No
 
 def test_an_unexpected_event_whose_nack_was_lost_is_told_again() -> None:
     bench = Bench()
-    bench.post()
-    (sent,) = bench.writes()
+    (sent,) = bench.write()
     bench.to_b(sent.with_bytes({sent.outside.bth: bytes([Opcode.WRITE_MIDDLE, 1 << 4])}))  # one byte of pad
     (lost,) = bench.answers()
     bench.wait(5)
@@ -99,8 +98,7 @@ def test_a_write_draws_the_nak_again_in_either_codec(
 ) -> None:
     bench = refused_bench()
     bench.wait(5)
-    bench.post()
-    (write,) = bench.writes()
+    (write,) = bench.write()
     foreign = readdressed(write)
     if in_c:
         native = request.getfixturevalue("native")
@@ -148,11 +146,9 @@ def test_a_queue_pair_that_has_refused_nothing_or_is_reset_keeps_silent(end: str
 def test_a_nak_that_arrives_is_sent_once_per_port() -> None:
     wire = Wire(planes=2, evs_per_plane=4)
     flow = Flow(wire)
-    for _ in range(20):
-        flow.post(50_000)
+    flow.post(50_000, times=20)
     flow.qp.post_write(99, flow.region, 0, 4096, flow.target.va, flow.target.rkey ^ 1)
-    for _ in range(20):
-        flow.post(50_000)
+    flow.post(50_000, times=20)
     wire.run(1000 * wire.base_rtt_ns)
     assert flow.qp.state is flow.remote.state is QPState.ERROR
     naks = [packet for packet in (Packet(*heard) for heard in wire.heard["h0"]) if packet.opcode in REFUSALS]

@@ -12,14 +12,10 @@ from endpoint.mrc.retry import RetryTimer
 from endpoint.nic.rtt import RttEstimator
 from endpoint.transport import QPState
 from tests.helpers.transport.bench import Bench
-from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.flows import Flow, run
 from tests.helpers.transport.virtual_wire import Faults, Wire
 
 MS = 1_000_000
-
-
-def run(wire: Wire, flow: Flow, limit_round_trips: int = 20_000) -> None:
-    wire.run(wire.now_ns + limit_round_trips * wire.base_rtt_ns, stop=lambda: flow.finished)
 
 
 def test_the_rule_needs_evidence_sent_a_window_later() -> None:
@@ -116,15 +112,12 @@ def test_planes_of_unequal_delay_cause_few_retransmissions_and_none_once_the_spr
     base = Wire().base_rtt_ns
     wire = Wire(plane_delays_ns=(1_000, 1_000, 1_000, 1_000 + int(spread * base)), mark=False)
     flow = Flow(wire)
-    for _ in range(20):
-        flow.post(50_000)
+    flow.post(50_000, times=20)
     run(wire, flow)
     wire.run(wire.now_ns + 50 * base)  # originals that were taken for lost are still under way
     warm = flow.qp.requester.retransmits
-    for _ in range(200):
-        flow.post(50_000)
-    run(wire, flow)
-    flow.check()
+    flow.post(50_000, times=200)
+    flow.finish()
     assert warm <= 40
     assert flow.qp.requester.retransmits - warm <= later
 
@@ -135,15 +128,13 @@ def test_a_slow_plane_that_goes_down_does_not_delay_the_others_any_longer(host: 
     wire = Wire(plane_delays_ns=(1_000, 1_000, 1_000, 1_000 + 3 * base), mark=False)
     flow = Flow(wire)
     rule = flow.qp.requester._rule
-    for _ in range(400):
-        flow.post(50_000)
+    flow.post(50_000, times=400)
     wire.run(40 * base)
     assert rule.slowest_ns > 3 * base
     wire.set_port(host, 4, False)
     wire.run(wire.now_ns + 30 * base)  # what is under way over it still arrives
     assert rule.slowest_ns < 3 * base
-    run(wire, flow)
-    flow.check()
+    flow.finish()
 
 
 def test_what_a_shorter_wait_makes_due_is_asked_for_in_time() -> None:
@@ -152,8 +143,7 @@ def test_what_a_shorter_wait_makes_due_is_asked_for_in_time() -> None:
     wire = Wire(plane_delays_ns=(1_000, 1_000, 1_000, 1_000 + 9 * base), mark=False)
     flow = Flow(wire)
     requester = flow.qp.requester
-    for _ in range(400):
-        flow.post(50_000)
+    flow.post(50_000, times=400)
     run(wire, flow)
     wire.disturb(loss=1.0)
     flow.post(4096)
@@ -189,8 +179,7 @@ def test_a_shorter_timeout_holds_for_what_is_under_way() -> None:
 def test_a_real_loss_is_found_within_one_and_a_half_round_trips_while_data_flows() -> None:
     wire = Wire(mark=False)
     flow = Flow(wire)
-    for _ in range(100):
-        flow.post(50_000)
+    flow.post(50_000, times=100)
     wire.run(10 * wire.base_rtt_ns)
     victim = next(iter(link for key, link in wire.links.items() if key[0] == 2))
     victim.faults = Faults(loss=1.0)
@@ -200,8 +189,7 @@ def test_a_real_loss_is_found_within_one_and_a_half_round_trips_while_data_flows
     lost_ns = wire.now_ns
     wire.run(lost_ns + 100 * wire.base_rtt_ns, stop=lambda: flow.qp.requester.retransmits > before)
     assert wire.now_ns - lost_ns <= 1.5 * wire.base_rtt_ns
-    run(wire, flow)
-    flow.check()
+    flow.finish()
     assert flow.qp.requester.spurious == 0
 
 
@@ -216,8 +204,7 @@ def test_a_loss_at_the_tail_is_found_by_a_probe_before_the_retransmission_timer(
     start_ns = wire.now_ns
     wire.run(start_ns + wire.base_rtt_ns)
     wire.disturb()
-    run(wire, flow)
-    flow.check()
+    flow.finish()
     assert flow.qp.requester.timeouts == 0
     assert wire.now_ns - start_ns < 6 * wire.base_rtt_ns
 
@@ -226,16 +213,14 @@ def test_acknowledgements_that_met_a_port_that_was_down_do_not_widen_the_window(
     """A hunt found a window of four round trips: packets had arrived in time, and only the timer took them for lost."""
     wire = Wire(planes=1)
     flow = Flow(wire)
-    for _ in range(20):
-        flow.post(50_000)
+    flow.post(50_000, times=20)
     wire.run(4 * wire.base_rtt_ns)
     requester = flow.qp.requester
     window_ns, spurious = requester._rule.later_ns, requester.spurious
     wire.set_port("h0", 1, False)
     wire.run(wire.now_ns + 1_000 * MS, stop=lambda: requester.timeouts > 0)
     wire.set_port("h0", 1, True)
-    run(wire, flow)
-    flow.check()
+    flow.finish()
     assert requester.timeouts > 0
     assert requester.spurious > spurious
     assert requester._rule._learned_ns == 0
@@ -247,12 +232,10 @@ def test_a_process_that_is_scheduled_late_is_no_path_failure(who: str) -> None:
     """Lab rates: 10 Mb/s, a base round trip of tens of ms, 20 ms of jitter on either host."""
     wire = Wire(rate_bps=10_000_000, delay_ns=MS, jitter_ns=20 * MS)
     flow = Flow(wire)
-    for _ in range(40):
-        flow.post(65_536)
+    flow.post(65_536, times=40)
     for n in range(200):
         wire.at(n * 25 * MS, lambda: wire.sleep(who, wire.now_ns + wire.rng.randrange(20 * MS)))
-    run(wire, flow)
-    flow.check()
+    flow.finish()
     assert flow.qp.requester.retransmits == 0
     assert flow.qp.requester.timeouts == 0
     assert flow.qp.evs.out_count == 0
@@ -261,8 +244,7 @@ def test_a_process_that_is_scheduled_late_is_no_path_failure(who: str) -> None:
 def test_a_plane_whose_switches_are_scheduled_late_is_no_path_failure() -> None:
     wire = Wire(rate_bps=10_000_000, delay_ns=MS, jitter_ns=20 * MS)
     flow = Flow(wire)
-    for _ in range(40):
-        flow.post(65_536)
+    flow.post(65_536, times=40)
 
     def stall() -> None:
         for key, link in wire.links.items():
@@ -271,8 +253,7 @@ def test_a_plane_whose_switches_are_scheduled_late_is_no_path_failure() -> None:
 
     for n in range(200):
         wire.at(n * 25 * MS, stall)
-    run(wire, flow)
-    flow.check()
+    flow.finish()
     assert flow.qp.requester.retransmits == 0
     assert not [line for line in wire.journal if " ev " in line]
 
@@ -280,11 +261,9 @@ def test_a_plane_whose_switches_are_scheduled_late_is_no_path_failure() -> None:
 def test_a_long_sleep_of_the_sender_fires_no_retransmission_timer() -> None:
     wire = Wire(rate_bps=10_000_000, delay_ns=MS, jitter_ns=20 * MS)
     flow = Flow(wire)
-    for _ in range(10):
-        flow.post(65_536)
+    flow.post(65_536, times=10)
     wire.at(100 * MS, lambda: wire.sleep("h0", wire.now_ns + 2_000 * MS))
-    run(wire, flow)
-    flow.check()
+    flow.finish()
     assert flow.qp.requester.timeouts == 0
 
 
@@ -313,8 +292,7 @@ def test_round_trips_from_ten_microseconds_to_half_a_second_are_measured(rate_bp
 
 def test_timeouts_come_seven_times_evenly_and_then_ever_further_apart() -> None:
     bench = Bench(retry_exponential=4)
-    bench.post(1)
-    bench.writes()
+    bench.write(1)
     times, seen = [bench.now_ns], 0
     while bench.qp_a.state is QPState.RTS:
         due_ns = bench.a.next_timer_ns()

@@ -24,8 +24,7 @@ def sack_by(bench: Bench, packet: Packet) -> list[Packet]:
 def test_the_example_of_the_specification() -> None:
     """PSN 0-11 sent, 5 and 8 lost: cumulative 4, offset 1, bitmap 0 1 1 0 1 1 1 from PSN 5, exactly 5 and 8 resent."""
     bench = Bench(sack_threshold_bytes=1 << 20)
-    bench.post(12)
-    sent = bench.writes()
+    sent = bench.write(12)
     assert [packet.psn for packet in sent] == list(range(12))
     bench.to_b(*(packet for packet in sent if packet.psn not in (5, 8)))
     (sack,) = bench.answers(SACK)  # asked for by the last packet's A bit
@@ -39,8 +38,7 @@ def test_the_example_of_the_specification() -> None:
     # The write was sent in one go: only a probe, sent a reorder window later, proves that 5 and 8 are gone.
     assert bench.writes() == []
     for _ in range(100):
-        bench.wait(0.5)
-        bench.timers()
+        bench.later(0.5)
         probes = bench.out(bench.a, Opcode.PROBE)
         if probes:
             break
@@ -62,8 +60,7 @@ def test_the_example_of_the_specification() -> None:
 
 def test_bytes_over_the_threshold_trigger_a_sack() -> None:
     bench = Bench(sack_threshold_bytes=8192)
-    bench.post(10)
-    sent = bench.writes()
+    sent = bench.write(10)
     assert [len(sack_by(bench, packet)) for packet in sent[:6]] == [0, 0, 1, 0, 0, 1]
 
 
@@ -118,8 +115,7 @@ def test_only_the_last_of_several_sacks_for_a_probe_names_what_caused_it() -> No
     bench.to_b(*arrived)
     bench.answers(SACK)  # lost
     bench.qp_b.responder.unreported = bench.qp_b.responder.bitmap
-    bench.wait(20)
-    bench.timers()
+    bench.later(20)
     probe = bench.out(bench.a, Opcode.PROBE)[0]
     *others, last = sack_by(bench, probe)
     assert others
@@ -133,8 +129,7 @@ def test_only_the_last_of_several_sacks_for_a_probe_names_what_caused_it() -> No
 def test_packets_far_beyond_a_hole_are_reported_in_a_shifted_bitmap() -> None:
     bench = Bench(sack_threshold_bytes=1 << 20, congestion="fixed_window", changes={"base_rtt_ns": 60_000})
     bench.post(64)
-    bench.post(36, at=1)
-    sent = bench.writes()
+    sent = bench.write(36, at=1)
     assert len(sent) == 100
     bench.to_b(*sent[1:])
     sacks = bench.answers(SACK)
@@ -149,8 +144,7 @@ def test_packets_far_beyond_a_hole_are_reported_in_a_shifted_bitmap() -> None:
 
 def test_a_later_sack_repeats_what_a_lost_one_said() -> None:
     bench = Bench(sack_threshold_bytes=4096)
-    bench.post(6)
-    sent = bench.writes()
+    sent = bench.write(6)
     bench.to_b(sent[1], sent[2])
     assert bench.answers(SACK)[0].seth.bitmap == 0b110
     bench.to_b(sent[3], sent[4])
@@ -162,8 +156,7 @@ def test_a_later_sack_repeats_what_a_lost_one_said() -> None:
 
 def test_a_duplicate_above_the_cumulative_psn_is_not_placed_again_but_sacked() -> None:
     bench = Bench(sack_threshold_bytes=1 << 20)
-    bench.post(3)
-    sent = bench.writes()
+    sent = bench.write(3)
     bench.to_b(sent[1])
     bench.sink[4096:8192] = bytes(4096)
     (sack,) = sack_by(bench, sent[1])
@@ -175,8 +168,7 @@ def test_a_duplicate_above_the_cumulative_psn_is_not_placed_again_but_sacked() -
 @pytest.mark.parametrize(("distance", "accepted"), [(0, True), (1023, True), (1024, False), (2**23, False)])
 def test_the_window_ends_where_the_mpr_says(distance: int, accepted: bool) -> None:
     bench = Bench(mpr=8, psn=0)
-    bench.post(1)
-    (sent,) = bench.writes()
+    (sent,) = bench.write(1)
     bench.to_b(_with_psn(sent, distance))
     assert (bench.qp_b.responder.received_packets == 1) is accepted
     assert bench.qp_b.responder.out_of_window == (not accepted)
@@ -187,8 +179,7 @@ def test_the_window_ends_where_the_mpr_says(distance: int, accepted: bool) -> No
 @pytest.mark.parametrize("distance", [2**23 + 1, 2**24 - 1])
 def test_psns_of_the_half_space_below_are_duplicates(distance: int) -> None:
     bench = Bench(mpr=8, psn=0)
-    bench.post(1)
-    (sent,) = bench.writes()
+    (sent,) = bench.write(1)
     bench.to_b(_with_psn(sent, distance))
     assert bench.qp_b.responder.received_packets == 0
     assert bench.qp_b.responder.duplicates == 1
@@ -197,8 +188,7 @@ def test_psns_of_the_half_space_below_are_duplicates(distance: int) -> None:
 
 def test_a_psn_outside_of_the_window_is_nacked_if_so_set() -> None:
     bench = Bench(mpr=8, oor_nack=True)
-    bench.post(1)
-    (sent,) = bench.writes()
+    (sent,) = bench.write(1)
     bench.to_b(_with_psn(sent, 1024))
     (nack,) = bench.answers()
     assert (nack.neth.reason, nack.neth.nack_psn) == (NackReason.PSN_OOR_WINDOW, 1024)
@@ -238,8 +228,7 @@ def test_sequence_numbers_wrap_at_24_bits() -> None:
 
 def test_a_sack_of_packets_never_sent_changes_nothing() -> None:
     bench = Bench()
-    bench.post(4)
-    bench.writes()
+    bench.write(4)
     before = bench.qp_a.requester.flight.una
     bench.qp_a.requester.receive_sack(bench.now_ns, Sack(500, 1, 2**64 - 1))
     assert bench.qp_a.requester.flight.una == before
@@ -249,8 +238,7 @@ def test_a_sack_of_packets_never_sent_changes_nothing() -> None:
 
 def test_an_old_sack_takes_nothing_back() -> None:
     bench = Bench(sack_threshold_bytes=4096)
-    bench.post(8)
-    sent = bench.writes()
+    sent = bench.write(8)
     bench.to_b(*sent[:4])
     old = bench.answers(SACK)
     bench.to_b(*sent[4:6])
@@ -267,16 +255,13 @@ def test_an_old_sack_takes_nothing_back() -> None:
 def test_an_old_acknowledgement_puts_off_no_timer() -> None:
     bench = Bench()
     bench.qp_b.post_recv(0)
-    bench.post(1, immediate=1)
-    bench.to_b(*bench.writes())
+    bench.to_b(*bench.write(1, immediate=1))
     answers = bench.answers(SACK, ACK)
     bench.to_a(*answers)
     assert len(bench.completions()) == 1
-    bench.post(1)
-    bench.writes()  # lost, and so is everything that follows
+    bench.write(1)  # lost, and so is everything that follows
     for _ in range(200):
-        bench.wait(0.5)
-        bench.timers()
+        bench.later(0.5)
         bench.out(bench.a)
         bench.to_a(*answers)
     assert bench.qp_a.requester.timeouts > 1
@@ -285,8 +270,7 @@ def test_an_old_acknowledgement_puts_off_no_timer() -> None:
 @pytest.mark.parametrize("lasthop", [True, False])
 def test_a_trim_is_noticed_without_an_outer_header_although_the_only_ip_length_is_rewritten(lasthop: bool) -> None:
     bench = Bench(changes={"encapsulation": "none"})
-    bench.post(2)
-    first, second = bench.writes()
+    first, second = bench.write(2)
     cut = first.trimmed(lasthop)
     assert len(cut.frame) == cut.outside.end == 128  # by its IPv6 header the packet is whole
     bench.to_b(cut)
@@ -308,8 +292,7 @@ def test_every_trim_of_an_incast_brings_a_nack_with_or_without_an_outer_header(e
     wire_ = Wire(hosts=4, profile_changes={"encapsulation": encapsulation})
     flows = [Flow(wire_, f"h{source}", "h0", seed=source) for source in (1, 2, 3)]
     for flow in flows:
-        for _ in range(8):
-            flow.post(60_000)
+        flow.post(60_000, times=8)
     wire_.run(2000 * wire_.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
     for flow in flows:
         flow.check()
@@ -323,8 +306,7 @@ def test_every_trim_of_an_incast_brings_a_nack_with_or_without_an_outer_header(e
 @pytest.mark.parametrize("lasthop", [False, True])
 def test_a_trimmed_packet_is_nacked_and_sent_again_at_once_on_another_ev(lasthop: bool) -> None:
     bench = Bench()
-    bench.post(8)
-    sent = bench.writes()
+    sent = bench.write(8)
     bench.to_b(sent[3].trimmed(lasthop))
     (nack,) = bench.answers()
     reason = NackReason.TRIMMED_LASTHOP if lasthop else NackReason.TRIMMED
@@ -339,8 +321,7 @@ def test_a_trimmed_packet_is_nacked_and_sent_again_at_once_on_another_ev(lasthop
 def test_a_trimmed_packet_that_the_window_holds_back_needs_no_patience() -> None:
     """The rest has arrived and nothing asked for an acknowledgement: without one the window stays closed."""
     bench = Bench(loss_patience_ns=50 * 12_000, congestion="fixed_window", sack_threshold_bytes=1 << 20)
-    bench.post(5)
-    sent = bench.writes()
+    sent = bench.write(5)
     bench.to_b(*sent[:2], sent[2].trimmed(), *sent[3:])
     bench.qp_a.requester.cc.window_bytes = 1  # congestion control has closed the window meanwhile
     bench.to_a(*bench.answers(NACK))
@@ -348,8 +329,7 @@ def test_a_trimmed_packet_that_the_window_holds_back_needs_no_patience() -> None
     waited = 0
     while not bench.writes():
         waited += 1
-        bench.wait(0.5)
-        bench.timers()
+        bench.later(0.5)
         bench.to_b(*bench.out(bench.a))
         bench.to_a(*bench.answers(SACK))
     assert waited <= 8, "four round trips, not fifty"
@@ -360,8 +340,7 @@ def test_a_packet_that_is_trimmed_again_and_again_leaves_the_step_of_what_trims_
     setting: dict[str, Any], waits: int
 ) -> None:
     bench = Bench(**setting)
-    bench.post(1)
-    sent = bench.writes()
+    sent = bench.write(1)
     waited = 0
     times = set()
     for _ in range(11):
@@ -372,8 +351,7 @@ def test_a_packet_that_is_trimmed_again_and_again_leaves_the_step_of_what_trims_
         if not sent:
             waited += 1
             while not sent:
-                bench.wait(0.05)
-                bench.timers()
+                bench.later(0.05)
                 sent = bench.writes()
             assert bench.now_ns - since_ns <= 1.05 * bench.base_rtt_ns
             times.add(bench.now_ns - since_ns)
@@ -391,16 +369,14 @@ def test_a_requester_that_wants_no_nacks_for_trims_gets_none_and_recovers_as_fro
     qp_a.connect(qp_b.info(), bench.now_ns)
     qp_b.connect(replace(qp_a.info(), trim_nack=False), bench.now_ns)
     bench.qp_a, bench.qp_b = qp_a, qp_b
-    bench.post(3)
-    sent = bench.writes()
+    sent = bench.write(3)
     bench.to_b(sent[0].trimmed(), *sent[1:])
     assert qp_b.responder.trimmed == 1
     answers = bench.answers()
     assert [packet.opcode for packet in answers] == [SACK, SACK]
     bench.to_a(*answers)
     for _ in range(20):
-        bench.wait(1.0)
-        bench.timers()
+        bench.later(1.0)
         bench.to_b(*bench.out(bench.a))
         bench.to_a(*bench.answers())
     assert qp_a.requester.nacks == 0
@@ -413,24 +389,21 @@ def test_a_requester_that_wants_no_nacks_for_trims_gets_none_and_recovers_as_fro
 )
 def test_a_packet_refused_for_want_of_something_is_sent_again_a_round_trip_later(reason: NackReason) -> None:
     bench = Bench()
-    bench.post(2)
-    sent = bench.writes()
+    sent = bench.write(2)
     bench.to_b(sent[0])
     bench.qp_b.responder.nack(bench.b.ports[0], sent[1].ev, 1, reason, 0)
     bench.to_a(*bench.answers(NACK))
     assert bench.writes() == []
     state = bench.qp_a.evs.paths[sent[1].ev].state
     assert state.value == "good"
-    bench.wait(1.01)
-    bench.timers()
+    bench.later(1.01)
     assert [(packet.psn, packet.retransmission) for packet in bench.writes()] == [(1, True)]
 
 
 def test_an_unexpected_event_is_of_the_write_that_was_refused() -> None:
     bench = Bench()
     bench.post()
-    bench.post(3)
-    sent = bench.writes()
+    sent = bench.write(3)
     bench.qp_b.responder.nack(bench.b.ports[0], sent[2].ev, 2, NackReason.UNEXP_EVENT, 0)
     bench.to_a(*bench.answers(NACK))
     refused = CompletionStatus.REMOTE_OPERATION_ERROR
@@ -440,8 +413,7 @@ def test_an_unexpected_event_is_of_the_write_that_was_refused() -> None:
 @pytest.mark.parametrize("psn", [-1, 2, 1 << 23])
 def test_neither_nack_nor_nak_ends_a_connection_by_a_psn_that_is_not_under_way(psn: int) -> None:
     bench = Bench()
-    bench.post(2)
-    (sent, _) = bench.writes()
+    (sent, _) = bench.write(2)
     responder = bench.qp_b.responder
     responder.nack(bench.b.ports[0], sent.ev, psn, NackReason.UNEXP_EVENT, 0)
     responder.epsn = psn + 1 if psn >= 0 else -1
@@ -459,16 +431,14 @@ def test_a_peer_that_refuses_for_ever_costs_no_memory() -> None:
         for sent in bench.writes():
             bench.qp_b.responder.nack(bench.b.ports[0], sent.ev, sent.psn, NackReason.NO_RESOURCE, 0)
         bench.to_a(*bench.answers(NACK))
-        bench.wait(1.01)
-        bench.timers()
+        bench.later(1.01)
     assert bench.qp_a.requester.retransmits > 2000
     assert len(bench.qp_a.requester._rule.log) <= 4 * 128 + 1
 
 
 def test_a_nack_for_a_copy_that_was_replaced_is_ignored() -> None:
     bench = Bench()
-    bench.post(2)
-    sent = bench.writes()
+    sent = bench.write(2)
     bench.to_b(sent[0].trimmed())
     nacks = bench.answers(NACK)
     bench.to_a(*nacks)

@@ -218,8 +218,7 @@ def test_a_paced_queue_pair_keeps_its_rate_where_frames_leave_their_payload_out(
 def test_a_mark_is_heard_with_its_ev_though_a_later_sack_has_settled_its_packet(user: None) -> None:
     """The SACK of a marked packet comes behind one that moved the cumulative PSN past it."""
     bench = Bench(selection="Marks")
-    bench.post(8)
-    sent = bench.writes()
+    sent = bench.write(8)
     bench.to_b(*sent[:3], sent[3].marked())
     (early,) = [sack for sack in bench.answers(Opcode.SACK) if sack.seth.mark]
     bench.to_b(*sent[4:])

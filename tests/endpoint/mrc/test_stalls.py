@@ -14,8 +14,7 @@ STALLS = (0.25, 1.0, 3.0, 15.0)  # base round trips; the lab's 54 ms make 14 to 
 
 def busy_flow(wire: Wire, messages: int = 60) -> Flow:
     flow = Flow(wire)
-    for _ in range(messages):
-        flow.post(50_000)
+    flow.post(50_000, times=messages)
     wire.run(20 * wire.base_rtt_ns)
     assert not flow.finished
     return flow
@@ -37,8 +36,7 @@ def test_a_stall_of_the_whole_machine_costs_no_path_and_no_packet(round_trips: f
     counters = flow.qp.counters()
     assert (counters["retransmits"], counters["rto"], counters["spurious"]) == (0, 0, 0)
     assert flow.qp.requester.rtt_ns < 1.5 * before
-    wire.run(wire.now_ns + 20_000 * wire.base_rtt_ns, stop=lambda: flow.finished)
-    flow.check()
+    flow.finish(20_000)
 
 
 def test_untold_the_same_stall_is_taken_for_losses() -> None:
@@ -59,8 +57,7 @@ def test_a_sender_that_slept_while_the_network_ran_gives_nothing_up(round_trips:
         wire.run(wire.now_ns + round((round_trips + 3) * wire.base_rtt_ns))
     assert given_up(wire) == []
     assert flow.qp.counters()["rto"] == 0
-    wire.run(wire.now_ns + 20_000 * wire.base_rtt_ns, stop=lambda: flow.finished)
-    flow.check()
+    flow.finish(20_000)
 
 
 def test_a_path_that_died_during_a_stall_is_left_all_the_same() -> None:
@@ -71,8 +68,7 @@ def test_a_path_that_died_during_a_stall_is_left_all_the_same() -> None:
     wire.run(wire.now_ns + 20 * wire.base_rtt_ns)
     bad = {path.route.via for path in flow.qp.evs.paths.values() if path.state is EvState.ASSUMED_BAD}
     assert bad == {"p0s3"}
-    wire.run(wire.now_ns + 20_000 * wire.base_rtt_ns, stop=lambda: flow.finished)
-    flow.check()
+    flow.finish(20_000)
 
 
 def test_stalls_without_end_do_not_keep_a_dead_path_in_use() -> None:

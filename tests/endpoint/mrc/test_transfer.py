@@ -19,19 +19,12 @@ from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Faults, Wire, roce_wire
 
-SECOND = 1_000_000_000
-
-
-def run(wire: Wire, *flows: Flow, limit_ns: int = SECOND) -> None:
-    wire.run(wire.now_ns + limit_ns, stop=lambda: all(flow.finished for flow in flows))
-
 
 def test_a_write_of_one_byte_arrives() -> None:
     wire = Wire()
     flow = Flow(wire)
     flow.post(1)
-    run(wire, flow)
-    flow.check()
+    flow.finish()
     assert wire.now_ns < 2 * wire.base_rtt_ns
 
 
@@ -47,8 +40,7 @@ def test_writes_of_every_kind_of_length_arrive_with_and_without_immediate(
     flow = Flow(wire)
     flow.post(length)
     flow.post(length, immediate=0xABCD)
-    run(wire, flow)
-    flow.check()
+    flow.finish()
 
 
 FAULTS = {
@@ -69,8 +61,7 @@ def test_a_long_transfer_survives(name: str, make: Callable[..., Wire]) -> None:
     flow = Flow(wire)
     for number in range(40):
         flow.post(25_000, immediate=number if number % 3 == 0 else None)
-    run(wire, flow)
-    flow.check()
+    flow.finish()
 
 
 SUCCESS = CompletionStatus.SUCCESS
@@ -134,8 +125,7 @@ def test_a_qp_cannot_have_more_than_its_ports_carry(make: Any) -> None:
 
 def test_with_timestamps_every_write_carries_one_and_the_sack_echoes_it() -> None:
     bench = Bench(timestamps=True)
-    bench.post(2)
-    sent = bench.writes()
+    sent = bench.write(2)
     assert all(packet.bth.flags & wire.TIMESTAMP for packet in sent)
     stamps = [wire.Tseth.unpack(packet.frame, packet.at + 4) for packet in sent]
     assert all(stamp.tx_timestamp == bench.a.scheduler.now_ns // 128 & 0xFFFF for stamp in stamps[:1])
@@ -152,18 +142,15 @@ def test_a_timestamp_tick_of_the_profiles_own_outlasts_a_timeout_where_128_ns_wo
     tick_ns = bench.a._context.stamps.tick_ns
     assert tick_ns % 128 == 0
     assert tick_ns << 16 >= bench.a.limits.timeout_ns
-    bench.post(1)
-    (sent,) = bench.writes()
+    (sent,) = bench.write(1)
     assert wire.Tseth.unpack(sent.frame, sent.at + 4).tsr == 1
 
 
 def test_without_encapsulation_there_is_one_ipv6_header() -> None:
     wire_ = Wire(profile_changes={"encapsulation": "none"})
     flow = Flow(wire_)
-    for _ in range(10):
-        flow.post(20_000)
-    wire_.run(1000 * wire_.base_rtt_ns, stop=lambda: flow.finished)
-    flow.check()
+    flow.post(20_000, times=10)
+    flow.finish(1000)
 
 
 @pytest.mark.parametrize("port", [4791, 4971])
@@ -171,8 +158,7 @@ def test_both_udp_ports_are_accepted(port: int) -> None:
     wire_ = Wire(profile_changes={"udp_port": port})
     flow = Flow(wire_)
     flow.post(20_000)
-    wire_.run(1000 * wire_.base_rtt_ns, stop=lambda: flow.finished)
-    flow.check()
+    flow.finish(1000)
 
 
 UDP_DPORT = 54 + 40 + 2  # behind Ethernet and the outer header, and the inner one; the low byte is next

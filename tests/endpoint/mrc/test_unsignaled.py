@@ -48,8 +48,7 @@ def test_a_signaled_completion_waits_for_the_unsignaled_writes_before_it() -> No
     bench.to_a(*bench.answers())
     assert bench.completions() == []
     bench.to_b(packets[0])
-    bench.wait(2)
-    bench.timers()
+    bench.later(2)
     bench.to_b(*bench.out(bench.a))
     bench.to_a(*bench.answers())
     assert [done.wr_id for done in bench.completions()] == [1, 2]

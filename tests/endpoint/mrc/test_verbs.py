@@ -125,8 +125,7 @@ def test_a_qp_that_fails_while_it_sends_wants_no_timer_any_more() -> None:
     bench.a.deregister_memory(bench.region)
     assert bench.writes() == []
     assert bench.qp_a.state is QPState.ERROR
-    bench.wait(1000)
-    bench.timers()
+    bench.later(1000)
     assert bench.a.next_timer_ns() is None
 
 
@@ -278,8 +277,7 @@ def test_plain_writes_complete_out_of_order_and_one_with_immediate_waits_for_all
     bench.qp_b.post_recv(0)
     bench.post(1)
     bench.post(1)
-    bench.post(1, immediate=5)
-    sent = bench.writes()
+    sent = bench.write(1, immediate=5)
     bench.to_b(sent[1], sent[2])
     bench.to_a(*bench.answers())
     assert [done.wr_id for done in bench.completions()] == [1]
@@ -291,13 +289,11 @@ def test_plain_writes_complete_out_of_order_and_one_with_immediate_waits_for_all
 def test_a_lost_transport_acknowledgement_is_asked_for_again() -> None:
     bench = Bench()
     bench.qp_b.post_recv(0)
-    bench.post(1, immediate=5)
-    bench.to_b(*bench.writes())
+    bench.to_b(*bench.write(1, immediate=5))
     bench.to_a(*(packet for packet in bench.answers() if packet.opcode is Opcode.SACK))
     assert bench.completions() == []
     for _ in range(20):
-        bench.wait(0.5)
-        bench.timers()
+        bench.later(0.5)
         bench.to_b(*bench.out(bench.a))
         bench.to_a(*bench.answers())
     assert [done.status for done in bench.completions()] == [SUCCESS]
@@ -353,8 +349,7 @@ def test_the_two_writes_can_be_posted_by_opcode() -> None:
 @pytest.mark.parametrize("opcode", [0x04, 0x0A, 0x0C, 0xC0, 0xC4, 0xCC, 0xD3, 0xDF, 0xFF])
 def test_any_other_opcode_is_counted_and_dropped(opcode: int) -> None:
     bench = Bench()
-    bench.post(1)
-    (sent,) = bench.writes()
+    (sent,) = bench.write(1)
     changed = sent.with_bytes({sent.outside.bth: bytes([opcode])})
     bench.b.receive(changed.port, [changed.frame], bench.now_ns)
     assert bench.b.counters()["drops"] == {"opcode": 1}

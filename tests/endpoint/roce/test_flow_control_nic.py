@@ -30,12 +30,18 @@ def port_row(nic: Any) -> dict[str, Any]:
     return dict(row)
 
 
-def test_a_pause_holds_data_back_for_its_quanta_and_not_longer() -> None:
-    wire = lossless_wire()
+def with_a_packet(frame: bytes, classes: int = 1 << 3) -> Any:
+    """A NIC that has received this frame, and then has a packet to send."""
+    wire = lossless_wire(classes)
     flow = Flow(wire)
     nic = wire.transports["h0"]
-    nic.receive(1, [pause(10_000)], 0)
+    nic.receive(1, [frame], 0)
     flow.post(4096)
+    return nic
+
+
+def test_a_pause_holds_data_back_for_its_quanta_and_not_longer() -> None:
+    nic = with_a_packet(pause(10_000))
     assert nic.packets_to_send(0, 64) == []
     nic.handle_timer(0)  # the retry rule's, which waits for a port that takes the packet
     until_ns = -(-10_000 * 512 * GBPS // (40 * GBPS))
@@ -47,11 +53,7 @@ def test_a_pause_holds_data_back_for_its_quanta_and_not_longer() -> None:
 
 
 def test_a_resume_lets_data_go_at_once() -> None:
-    wire = lossless_wire()
-    flow = Flow(wire)
-    nic = wire.transports["h0"]
-    nic.receive(1, [pause(65_535)], 0)
-    flow.post(4096)
+    nic = with_a_packet(pause(65_535))
     assert nic.packets_to_send(0, 64) == []
     nic.receive(1, [pause(0)], 5_000)
     assert len(nic.packets_to_send(5_000, 64)) == 1
@@ -86,21 +88,13 @@ def test_acknowledgements_and_notifications_are_never_paused() -> None:
     ],
 )
 def test_frames_that_are_short_forged_or_about_others_pause_nothing(frame: bytes) -> None:
-    wire = lossless_wire()
-    flow = Flow(wire)
-    nic = wire.transports["h0"]
-    nic.receive(1, [frame], 0)
-    flow.post(4096)
+    nic = with_a_packet(frame)
     assert len(nic.packets_to_send(0, 64)) == 1
     assert port_row(nic)["pause_ignored"] == 1
 
 
 def test_a_nic_of_a_lossy_fabric_takes_a_pause_for_a_malformed_frame() -> None:
-    wire = lossless_wire(classes=0)
-    flow = Flow(wire)
-    nic = wire.transports["h0"]
-    nic.receive(1, [pause(65_535)], 0)
-    flow.post(4096)
+    nic = with_a_packet(pause(65_535), classes=0)
     assert len(nic.packets_to_send(0, 64)) == 1
     assert nic.counters()["drops"] == {"malformed": 1}
     assert "pause_received" not in port_row(nic)

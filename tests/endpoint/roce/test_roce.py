@@ -15,24 +15,18 @@ from endpoint.roce import wire
 from endpoint.roce.dcqcn import RATE_MIN, Dcqcn
 from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
-from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.flows import Flow, run
 from tests.helpers.transport.hostile import mutate
 from tests.helpers.transport.virtual_wire import Faults, Link, Wire, roce_wire
 
 GBPS = 1_000_000_000
 
 
-def run(wire_: Wire, *flows: Flow, round_trips: int = 20_000) -> None:
-    wire_.run(wire_.now_ns + round_trips * wire_.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
-
-
 def test_it_runs_over_an_srv6_profile_on_one_of_its_paths() -> None:
     wire_ = roce_wire(planes=4, rate_bps=10 * GBPS, profile_changes={})
     flow = Flow(wire_)
-    for _ in range(10):
-        flow.post(50_000)
-    run(wire_, flow)
-    flow.check()
+    flow.post(50_000, times=10)
+    flow.finish()
     used = [key for key, link in wire_.links.items() if link.data_packets and isinstance(key[0], int)]
     assert len(used) == 1
 
@@ -52,8 +46,7 @@ def losing(wire_: Wire) -> tuple[Flow, Link]:
 def test_a_lost_packet_sends_everything_behind_it_again() -> None:
     wire_ = roce_wire()
     flow, link = losing(wire_)
-    run(wire_, flow)
-    flow.check()
+    flow.finish()
     requester = flow.qp.requester
     assert requester.naks >= 1
     assert requester.retransmits >= 3 * link.dropped
@@ -64,8 +57,7 @@ def test_selective_repeat_sends_each_lost_packet_again_once_and_nothing_else() -
     """IRN, section 3.1: a packet is lost when one behind it has arrived."""
     wire_ = roce_wire(selective_repeat=True)
     flow, link = losing(wire_)
-    run(wire_, flow)
-    flow.check()
+    flow.finish()
     requester = flow.qp.requester
     assert requester.retransmits == link.dropped > 0
     assert requester.timeouts == flow.remote.responder.duplicates == 0
@@ -121,8 +113,7 @@ def test_a_nic_takes_its_time_to_go_back_after_a_nak(settings: dict[str, int], s
     wire_ = roce_wire(**settings)
     flow, _ = losing(wire_)
     began_ns = wire_.now_ns
-    run(wire_, flow)
-    flow.check()
+    flow.finish()
     assert flow.qp.requester.naks >= 1
     assert (wire_.now_ns - began_ns > 500_000) == slow
     assert wire_.now_ns - began_ns < 500_000 + 20 * wire_.base_rtt_ns
@@ -165,8 +156,7 @@ def test_a_refusal_of_a_packet_that_was_never_sent_holds_nothing_back() -> None:
 def test_a_dead_path_ends_the_qp_when_the_retries_run_out() -> None:
     wire_ = roce_wire()
     flow = Flow(wire_)
-    for _ in range(20):
-        flow.post(100_000)
+    flow.post(100_000, times=20)
     wire_.run(2 * wire_.base_rtt_ns)
     wire_.cut()
     wire_.run(wire_.now_ns + 10_000 * wire_.base_rtt_ns)
@@ -183,12 +173,10 @@ def test_a_dead_path_ends_the_qp_when_the_retries_run_out() -> None:
 def test_a_short_outage_is_survived_by_a_timeout() -> None:
     wire_ = roce_wire()
     flow = Flow(wire_)
-    for _ in range(20):
-        flow.post(100_000)
+    flow.post(100_000, times=20)
     wire_.at(2 * wire_.base_rtt_ns, lambda: wire_.set_port("h0", 1, False))
     wire_.at(6 * wire_.base_rtt_ns, lambda: wire_.set_port("h0", 1, True))
-    run(wire_, flow)
-    flow.check()
+    flow.finish()
 
 
 def test_a_port_that_stays_down_from_the_start_ends_the_qp() -> None:

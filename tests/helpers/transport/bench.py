@@ -151,6 +151,11 @@ class Bench:
     def writes(self) -> list[Packet]:
         return [packet for packet in self.out(self.a) if packet.opcode in wire.WRITES]
 
+    def write(self, packets: int = 1, immediate: int | None = None, at: int = 0) -> list[Packet]:
+        """Post one write of so many full packets; those of its packets that leave now."""
+        self.post(packets, immediate, at)
+        return self.writes()
+
     def to_b(self, *packets: Packet) -> None:
         for packet in packets:
             self.b.receive(packet.port, [packet.frame], self.now_ns)
@@ -171,6 +176,11 @@ class Bench:
             due_ns = endpoint.next_timer_ns()
             if due_ns is not None and due_ns <= self.now_ns:
                 endpoint.handle_timer(self.now_ns)
+
+    def later(self, round_trips: float = 1.0) -> None:
+        """Time passes, and whatever is due then fires."""
+        self.wait(round_trips)
+        self.timers()
 
     def completions(self) -> list[Completion]:
         return self.cq_a.poll(1000)

@@ -50,8 +50,10 @@ class Flow:
         self._cursor = 0
         self._next = 0
 
-    def post(self, length: int, immediate: int | None = None) -> int:
-        """Post one write; the region is used as a ring. Returns its id."""
+    def post(self, length: int, immediate: int | None = None, *, times: int = 1) -> int:
+        """Post one write, or several of one length; the region is used as a ring. Returns the id of the last."""
+        for _ in range(times - 1):
+            self.post(length, immediate)
         if self._cursor + length > len(self.source):
             self._cursor = 0
         wr_id, self._next = self._next, self._next + 1
@@ -99,6 +101,11 @@ class Flow:
 
         top_up()
 
+    def finish(self, round_trips: int = 20_000) -> None:
+        """Run until everything has completed, for so many base round trips at most, and check it."""
+        run(self.wire, self, round_trips=round_trips)
+        self.check()
+
     def check(self) -> None:
         """Everything completed well and the memory is what was written."""
         self.poll()
@@ -109,3 +116,8 @@ class Flow:
         assert self.sink == written
         assert self.guard == bytearray(64)
         assert self.immediates == [imm for _, _, imm in self.posted.values() if imm is not None]
+
+
+def run(wire: Wire, *flows: Flow, round_trips: int = 20_000) -> None:
+    """Until all writes of these flows have completed, for so many base round trips at most."""
+    wire.run(wire.now_ns + round_trips * wire.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
