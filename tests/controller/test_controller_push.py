@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from p4c.entries import Exact
 from switch.engine import MeterConfig
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from tests.helpers.switch_process import simple_switch
+from tests.helpers.waiting import ran
 from topo.planfile import load_plan
 
 WAIT_S = 20
@@ -314,15 +314,8 @@ def run(*words, **kwargs):
     code = "import argparse, sys; from cli.commands.controller import register; "
     code += "p = argparse.ArgumentParser(prog='mrclab'); "
     code += "register(p.add_subparsers(required=True)); n = p.parse_args(); sys.exit(n.run(n))"
-    return subprocess.run(
-        [sys.executable, "-c", code, "controller", *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
-        **kwargs,
-    )
+    command = [sys.executable, "-c", code, "controller", *map(str, words)]
+    return ran(command, env={**os.environ, "PYTHONPATH": os.getcwd()}, **kwargs)
 
 
 def test_the_commands_push_verify_and_show(tiny, serving, pipelines, tmp_path):

@@ -17,7 +17,7 @@ from benchmarks.rig.namespaces import back_to_back, ip
 from benchmarks.rig.profiles import profile as example
 from common.client import ControlClient, ControlError
 from endpoint.group import WorkloadGroup
-from tests.helpers.waiting import eventually
+from tests.helpers.waiting import eventually, ran
 from topo.emulation.namespace import enter, entered, path_of
 
 pytestmark = pytest.mark.root
@@ -293,16 +293,9 @@ def test_an_agent_ends_with_its_parent_even_if_that_is_killed(tmp_path):
 def failing_agent(tmp_path: Path, namespace: str, data: dict[str, object], *options: str) -> tuple[int, str]:
     (tmp_path / "bad.json").write_text(json.dumps(data))
     words = ["--profile", "bad.json", "--socket", "bad.sock", "--journal", "bad.jsonl", *options]
-    done = subprocess.run(
-        [sys.executable, "-m", "endpoint", "agent", *words],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-        preexec_fn=lambda: enter(path_of(namespace)),
-    )
+    own = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(ROOT)}}
+    command = [sys.executable, "-m", "endpoint", "agent", *words]
+    done = ran(command, preexec_fn=lambda: enter(path_of(namespace)), **own)
     return done.returncode, done.stderr
 
 

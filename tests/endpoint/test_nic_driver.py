@@ -17,7 +17,7 @@ from endpoint import profile
 from endpoint.packet_sockets.driver import Driver
 from endpoint.packet_sockets.loop import Loop
 from endpoint.packet_sockets.stackguard import StackGuard
-from tests.helpers.waiting import eventually
+from tests.helpers.waiting import eventually, ran
 from topo.emulation.namespace import entered
 
 pytestmark = pytest.mark.root
@@ -258,9 +258,7 @@ def test_a_guard_leaves_another_ones_clsact_in_place(namespaces):
         subprocess.run(["tc", "qdisc", "add", "dev", "h1-p3", "clsact"], check=True)
         with StackGuard(["h1-p3"], [DATA_PORT]):
             pass
-        shown = subprocess.run(
-            ["tc", "qdisc", "show", "dev", "h1-p3"], check=True, capture_output=True, text=True
-        ).stdout
+        shown = ran(["tc", "qdisc", "show", "dev", "h1-p3"]).stdout
         subprocess.run(["tc", "qdisc", "del", "dev", "h1-p3", "clsact"], check=True)
     assert "clsact" in shown
 

@@ -3,10 +3,24 @@
 from typing import Any
 
 from benchmarks.rig.uverbs_rig import End, Rig
+from mrclab import CQ, QP
 
 
 def joined(made: Rig, *attributes: dict[str, Any]) -> list[End]:
     ends = [End(name, **given) for name, given in zip(made.names, attributes or ({}, {}), strict=True)]
-    for one, other in (ends, ends[::-1]):
-        one.qp.connect(other.qp.info())
+    connect(ends[0].qp, ends[1].qp)
     return ends
+
+
+def connect(one: QP, other: QP) -> None:
+    one.connect(other.info())
+    other.connect(one.info())
+
+
+def drain(cq: CQ, count: int) -> None:
+    """Wait for so many completions."""
+    while count > 0:
+        completions = cq.wait(20, 256)
+        assert completions
+        count -= len(completions)
+    assert count == 0

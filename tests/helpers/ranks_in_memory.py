@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +20,7 @@ from running.transport_choice import transport
 from scenarios.scenario import Workload
 from studies.hunting.case import Case
 from studies.hunting.draw import draw
+from tests.helpers.waiting import at_once
 from topo.topologies import LeafSpine
 
 COUNTS = (2, 4)
@@ -117,7 +118,7 @@ def run_parts(spec: RunSpec, count: int, folder: Path) -> Path:
         except BaseException as error:
             raised.append(error)
 
-    side_by_side([lambda rank=rank: part(rank) for rank in range(meeting.count)])
+    at_once([lambda rank=rank: part(rank) for rank in range(meeting.count)], None)
     if raised:
         raise raised[0]
     return directory.path
@@ -128,15 +129,6 @@ class Silent(Teller):
 
     def _write(self, **fields: Any) -> None:
         pass
-
-
-def side_by_side(parts: list[Callable[[], None]]) -> None:
-    """Call all of them, each in a thread, and wait for them."""
-    threads = [threading.Thread(target=part) for part in parts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 def contents(run: Path) -> dict[str, bytes]:

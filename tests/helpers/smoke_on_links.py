@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.interrupts import heeding_interrupts
+from tests.helpers.waiting import ran
 from topo.graph import links
 from topo.planfile import load_plan
 
@@ -47,7 +48,5 @@ def left_behind() -> set[str]:
 
 
 def reported(runs: Path) -> tuple[int, str]:
-    done = subprocess.run(
-        [*MRCLAB, "report", "latest", "--runs", str(runs)], capture_output=True, text=True, check=False, timeout=LIMIT_S
-    )
+    done = ran([*MRCLAB, "report", "latest", "--runs", runs], LIMIT_S)
     return done.returncode, done.stdout

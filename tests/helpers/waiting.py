@@ -1,8 +1,11 @@
 """Waiting for what another process or thread does."""
 
+import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 
 def eventually(condition: Callable[[], bool], what: str, seconds: float = 20) -> None:
@@ -11,3 +14,18 @@ def eventually(condition: Callable[[], bool], what: str, seconds: float = 20) ->
     while not condition():
         assert time.monotonic() < deadline_s, what
         threading.Event().wait(0.002)
+
+
+def at_once(calls: Iterable[Callable[[], object]], seconds: float | None = 60) -> None:
+    """Call all of them, each in a thread, until they have returned."""
+    threads = [threading.Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(seconds)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def ran(words: Sequence[str | Path], timeout: float = 60, **more: Any) -> subprocess.CompletedProcess[str]:
+    """A process that has ended, whatever its status, with what it said."""
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=timeout, **more)

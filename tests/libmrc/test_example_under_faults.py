@@ -10,6 +10,7 @@ import pytest
 
 from running import sdk
 from switch.native.build import compiler
+from tests.helpers.waiting import ran
 from tests.libmrc.requirements import REQUIREMENTS
 from topo.emulation import state
 
@@ -47,14 +48,8 @@ def run_under(scenario: str, folder: Path, iterations: int) -> str:
     (folder / "memory").mkdir()
     program = f"{build(folder)} -d mrc_{{host}} -n {iterations} -w 1 -s {LARGEST} {{server}}"
     words = ["run", scenario, "--plan", "lab", "--rate", "30", "--plain", "--runs", str(folder / "runs")]
-    done = subprocess.run(
-        [sys.executable, "-m", "cli", *words, "--program", program],
-        env={**os.environ, "COMPARE": str(folder / "memory")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=590,
-    )
+    command = [sys.executable, "-m", "cli", *words, "--program", program]
+    done = ran(command, 590, env={**os.environ, "COMPARE": str(folder / "memory")})
     summary = folder / "runs" / "latest" / "summary.txt"
     # A machine that others load makes a verdict unknown (3); the bytes are compared all the same.
     assert done.returncode in (0, 3), done.stderr[-3000:] + (summary.read_text() if summary.exists() else "")

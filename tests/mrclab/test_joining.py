@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ from common.uverbs import ProgramLimits
 from mrclab.errors import RefusedError
 from mrclab.mesh.engine import MeshEngine, ThreadedEngine
 from mrclab.mesh.joining import join
+from tests.helpers.waiting import at_once
 
 ONE_LINK = ProgramLimits(regions=2, qps=2)
 LIMIT_S = 60.0
@@ -48,15 +49,6 @@ def engines(made: Rig) -> Iterator[list[MeshEngine]]:
         at_once([one.close for one in pair])
 
 
-def at_once(calls: list[Callable[[], object]]) -> None:
-    threads = [threading.Thread(target=call) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(LIMIT_S)
-    assert not any(thread.is_alive() for thread in threads)
-
-
 @pytest.mark.parametrize("there", [{"about": {"rank": 1}}, {"about": {"rank": 1}, "links": {}}])
 def test_a_rank_that_others_did_not_meet_can_join_again(there: dict[str, Any]) -> None:
     with rig(limits=ONE_LINK) as made, engines(made) as pair:
@@ -68,7 +60,7 @@ def test_a_rank_that_others_did_not_meet_can_join_again(there: dict[str, Any]) -
         def meet(rank: int) -> None:
             found[rank] = join(pair[rank], store, rank, 2, {"rank": rank})
 
-        at_once([lambda: meet(0), lambda: meet(1)])
+        at_once([lambda: meet(0), lambda: meet(1)], LIMIT_S)
         assert found == {rank: [{"rank": 0}, {"rank": 1}] for rank in range(2)}
         assert all(1 - rank in one.mesh for rank, one in enumerate(pair))
 

@@ -16,6 +16,7 @@ from mrclab.mesh import mesh
 from mrclab.mesh.engine import MeshEngine, Scope, ThreadedEngine
 from mrclab.mesh.link import PAYLOAD_BYTES, SLOTS, Tag
 from mrclab.mesh.mesh import Step
+from tests.helpers.waiting import at_once
 
 LIMIT_S = 60.0
 SIZES = (0, 1, PAYLOAD_BYTES - 1, PAYLOAD_BYTES, PAYLOAD_BYTES + 1, 3 * PAYLOAD_BYTES, (SLOTS + 3) * PAYLOAD_BYTES)
@@ -32,12 +33,7 @@ def engines(made: Rig) -> Iterator[list[MeshEngine]]:
     try:
         yield pair
     finally:
-        threads = [threading.Thread(target=one.close) for one in pair]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(LIMIT_S)
-        assert not any(thread.is_alive() for thread in threads)
+        at_once([one.close for one in pair], LIMIT_S)
 
 
 def send(one: MeshEngine, peer: int, tag: Tag, data: bytes):

@@ -14,7 +14,7 @@ import pytest
 from common.client import ControlClient
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from tests.helpers.switch_process import ready_words, stop
-from tests.helpers.waiting import eventually
+from tests.helpers.waiting import eventually, ran
 
 WAIT_S = 20
 DEVICES = [
@@ -197,9 +197,7 @@ def test_the_last_counters_are_sampled_at_the_end(tmp_path):
     ],
 )
 def test_a_bad_configuration_ends_it_with_one_line(tmp_path, changes, message):
-    result = subprocess.run(
-        command(write_config(tmp_path, **changes)), capture_output=True, text=True, timeout=WAIT_S, check=False
-    )
+    result = ran(command(write_config(tmp_path, **changes)), WAIT_S)
     assert result.returncode == 1
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
@@ -207,14 +205,8 @@ def test_a_bad_configuration_ends_it_with_one_line(tmp_path, changes, message):
 
 
 def test_without_a_c_compiler_it_says_so(tmp_path):
-    result = subprocess.run(
-        command(write_config(tmp_path)),
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-        env={**os.environ, "PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")},
-    )
+    own = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    result = ran(command(write_config(tmp_path)), WAIT_S, env={**os.environ, **own})
     assert result.returncode == 1
     assert result.stderr.startswith("switch serve: the native data plane cannot be built: ")
 

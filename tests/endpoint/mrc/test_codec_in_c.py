@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from endpoint.nic import codec, frame, icrc, packet, wire
 from endpoint.nic.packet import SACK
 from tests.helpers.transport.native_codec import SANITIZE, compiler
+from tests.helpers.waiting import ran
 
 ROOT = Path(__file__).parents[3]
 HERE, PEER, PORT_ADDRESS, LIST = (bytes([number]) * 16 for number in range(1, 5))
@@ -502,8 +503,6 @@ module.crc32((ctypes.c_char * 101).from_address(start), 0, 2)
 print("nothing was noticed")
 """
     assert native.__file__ is not None
-    done = subprocess.run(
-        [sys.executable, "-c", program, native.__file__], capture_output=True, text=True, check=False, timeout=60
-    )
+    done = ran([sys.executable, "-c", program, native.__file__])
     assert done.returncode != 0
     assert "heap-buffer-overflow" in done.stderr

@@ -9,7 +9,7 @@ import mrclab
 from benchmarks.rig.uverbs_rig import End, rig
 from common import uverbs
 from mrclab import EvState, QPAttrMask, QPState, SendWR, WCStatus
-from tests.helpers.joined_ends import joined
+from tests.helpers.joined_ends import connect, drain, joined
 from tests.helpers.waiting import eventually
 
 
@@ -37,8 +37,7 @@ def test_a_queue_pair_lives_again_after_an_error_and_a_reset(pair):
             end.qp.to_reset()
         assert one.qp.info()["psn"] != before["psn"], life
         assert one.qp.info()["qpn"] == before["qpn"]
-        one.qp.connect(other.qp.info())
-        other.qp.connect(one.qp.info())
+        connect(one.qp, other.qp)
         one.mr.buf[:5] = b"life%d" % life
         one.write(other, 3, 0, 5)
         assert statuses(one, 1) == {3: WCStatus.SUCCESS}
@@ -54,12 +53,9 @@ def test_a_reset_forgets_what_is_posted_and_what_was_not_polled_and_frees_all_pl
     assert one.cq.poll() == []
     assert one.cq.outstanding == 0
     other.qp.to_reset()
-    one.qp.connect(other.qp.info())
-    other.qp.connect(one.qp.info())
+    connect(one.qp, other.qp)
     one.qp.post_send(*[SendWR(7, one.mr, 0, 8, other.mr.addr, other.mr.rkey)] * 128)
-    taken = 0
-    while taken < 128:
-        taken += len(one.cq.wait(20))
+    drain(one.cq, 128)
 
 
 def test_modify_takes_the_named_attributes_and_query_the_mask(mrc):
@@ -183,17 +179,13 @@ def test_each_channel_wakes_for_its_own_queues_once_an_arming(pair):
         mr, target = here.reg_mr(4096), there.reg_mr(4096)
         qps = [here.create_qp(cq) for cq in cqs]
         for qp in qps:
-            peer = there.create_qp(there.create_cq(4))
-            peer.connect(qp.info())
-            qp.connect(peer.info())
+            connect(qp, there.create_qp(there.create_cq(4)))
         cqs[1].req_notify()
         for _ in range(3):
             qps[1].post_send(SendWR(1, mr, 0, 8, target.addr, target.rkey))
         assert channels[1].get_cq_event(20) is cqs[1]
         qps[0].post_send(SendWR(1, mr, 0, 8, target.addr, target.rkey))  # whose queue is not armed
-        taken = 0
-        while taken < 3:
-            taken += len(cqs[1].wait(20))
+        drain(cqs[1], 3)
         assert cqs[0].wait(20)
         assert select.select(channels, [], [], 0)[0] == []
         with pytest.raises(mrclab.RefusedError, match=r"1 events of CQ \d+ are not acknowledged"):
@@ -209,9 +201,7 @@ def test_what_came_before_the_arming_and_was_not_seen_is_an_event_at_once(pair):
         channel = here.create_comp_channel()
         cq = here.create_cq(64, channel)
         qp, mr = here.create_qp(cq), here.reg_mr(4096)
-        peer = other.context.create_qp(other.context.create_cq(4))
-        peer.connect(qp.info())
-        qp.connect(peer.info())
+        connect(qp, other.context.create_qp(other.context.create_cq(4)))
         qp.post_send(SendWR(1, mr, 0, 8, other.mr.addr, other.mr.rkey))
         assert select.select([here], [], [], 20)[0]  # it lies in the socket, unread
         cq.req_notify()
@@ -229,8 +219,7 @@ def test_a_solicited_arming_sleeps_through_what_nobody_asked_attention_for(pair)
         qp, peer = one.context.create_qp(one.cq), there.create_qp(cq)
         target = there.reg_mr(4096)
         peer.post_recv(*range(8))
-        peer.connect(qp.info())
-        qp.connect(peer.info())
+        connect(qp, peer)
         cq.req_notify(solicited_only=True)
         for number, solicited in enumerate([False, False, True]):
             qp.post_send(SendWR(1, one.mr, 0, 8, target.addr, target.rkey, imm_data=number, solicited=solicited))
@@ -254,8 +243,7 @@ def test_an_event_loop_over_channels_sleeps_and_misses_nothing(pair):
         cq = there.create_cq(256, channel)
         qp, peer, target = one.context.create_qp(one.cq), there.create_qp(cq), there.reg_mr(4096)
         peer.post_recv(*range(64))
-        peer.connect(qp.info())
-        qp.connect(peer.info())
+        connect(qp, peer)
         got, sent = 0, 0
         cq.req_notify()
         while got < 1000:
@@ -333,9 +321,8 @@ def test_an_explicit_ev_profile_is_programmed_used_and_denied(mrc):
     context.make_explicit_ev_profile(5, some, ev_min_active=2)
     found = context.query_ev_profile(5)
     assert (found.ev_mode, found.ev_count, found.ev_min_active) == ("explicit", len(some), 2)
-    qp, peer = context.create_qp(one.cq, ev_profile_id=5), other.context.create_qp(other.cq)
-    qp.connect(peer.info())
-    peer.connect(qp.info())
+    qp = context.create_qp(one.cq, ev_profile_id=5)
+    connect(qp, other.context.create_qp(other.cq))
     context.modify_ev_profile(5, modify_ev_state=[[some[0][0], EvState.DENIED]])
     qp.post_send(SendWR(1, one.mr, 0, 1 << 20, other.mr.addr, other.mr.rkey))
     assert statuses(one, 1) == {1: WCStatus.SUCCESS}

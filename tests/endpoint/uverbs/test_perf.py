@@ -13,6 +13,7 @@ from mrclab.perf import write_bw, write_lat
 from mrclab.perf.exchange import Exchange, PeerGoneError
 from mrclab.perf.options import parse
 from tests.helpers.joined_ends import joined
+from tests.helpers.waiting import at_once
 
 
 def free_port() -> int:
@@ -29,14 +30,7 @@ def both(main: Callable[[list[str]], int], *words: str, client: tuple[str, ...] 
         def run(number: int, arguments: list[str]) -> None:
             statuses[number] = main([*arguments, *common, *words, "-d", made.names[number]])
 
-        threads = [
-            threading.Thread(target=run, args=(0, [])),
-            threading.Thread(target=run, args=(1, ["127.0.0.1", *client])),
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
+        at_once([lambda: run(0, []), lambda: run(1, ["127.0.0.1", *client])])
     return statuses
 
 

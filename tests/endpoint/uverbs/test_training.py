@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from mrclab.training import ring as ring_module
 from mrclab.training.model import Model
 from mrclab.training.ring import RingAllReduce
 from page.feed import parsed
-from tests.helpers.waiting import eventually
+from tests.helpers.waiting import at_once, eventually
 
 
 def run_job(made: Rig, folder: Path, *words: str) -> list[int]:
@@ -31,11 +32,7 @@ def run_job(made: Rig, folder: Path, *words: str) -> list[int]:
         place = ["--device", made.names[rank], "--journal", str(folder / f"h{rank}.jsonl")]
         statuses[rank] = job.main([*common, *place, "--hidden", "64", *words])
 
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
+    at_once([partial(run, rank) for rank in range(2)], 120)
     return statuses
 
 
@@ -57,41 +54,32 @@ def test_the_gradient_is_that_of_the_loss_by_differences():
         assert gradient[place] == pytest.approx((moved[0] - moved[1]) / 2e-2, abs=2e-3)
 
 
-def test_ring_sums_are_numpys_sum_whatever_the_length(tmp_path):
-    with rig() as made:
-        for items in (1, 7, 1000, 100_001):
-            contexts = [mrclab.Context(name) for name in made.names]
-            rings = [RingAllReduce(context, rank, 2, items) for rank, context in enumerate(contexts)]
-            for one in rings:
-                one.connect([other.info() for other in rings])
-            generator = np.random.default_rng(items)
-            for _ in range(3):
-                vectors = [generator.standard_normal(items).astype(np.float32) for _ in range(2)]
-                found: list[np.ndarray] = [np.zeros(0)] * 2
-
-                def run(rank: int, vectors=vectors, found=found, rings=rings) -> None:
-                    found[rank] = rings[rank].sum(vectors[rank])
-
-                threads = [threading.Thread(target=run, args=(rank,)) for rank in range(2)]
-                for thread in threads:
-                    thread.start()
-                for thread in threads:
-                    thread.join(30)
-                assert np.array_equal(found[0], vectors[0] + vectors[1])  # of two, the order does not matter
-                assert np.array_equal(found[1], found[0])
-            for context in contexts:
-                context.close()
-
-
 @contextmanager
-def ring_of_two(made: Rig) -> Iterator[tuple[list[mrclab.Context], list[RingAllReduce]]]:
+def ring_of_two(made: Rig, items: int = 1000) -> Iterator[tuple[list[mrclab.Context], list[RingAllReduce]]]:
     contexts = [mrclab.Context(name) for name in made.names]
-    rings = [RingAllReduce(context, rank, 2, 1000) for rank, context in enumerate(contexts)]
+    rings = [RingAllReduce(context, rank, 2, items) for rank, context in enumerate(contexts)]
     for one in rings:
         one.connect([other.info() for other in rings])
     yield contexts, rings
     for context in contexts:
         context.close()
+
+
+def test_ring_sums_are_numpys_sum_whatever_the_length() -> None:
+    with rig() as made:
+        for items in (1, 7, 1000, 100_001):
+            generator = np.random.default_rng(items)
+            with ring_of_two(made, items) as (_, rings):
+                for _ in range(3):
+                    vectors = [generator.standard_normal(items).astype(np.float32) for _ in range(2)]
+                    found: list[np.ndarray] = [np.zeros(0)] * 2
+
+                    def run(rank: int, vectors=vectors, found=found, rings=rings) -> None:
+                        found[rank] = rings[rank].sum(vectors[rank])
+
+                    at_once([partial(run, rank) for rank in range(2)])
+                    assert np.array_equal(found[0], vectors[0] + vectors[1])  # of two, the order does not matter
+                    assert np.array_equal(found[1], found[0])
 
 
 def summing(ring: RingAllReduce, results: list[object]) -> threading.Thread:
@@ -176,14 +164,6 @@ def test_a_job_whose_network_is_gone_dies_and_says_why(tmp_path, capsys):
     assert "retry_exceeded" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("rate", ["nan", "inf", "-inf", "0", "-0.1", "1e39"])
-def test_a_rate_that_no_step_can_have_is_refused_with_the_rule(rate, capsys, tmp_path):
-    with pytest.raises(SystemExit) as ended:
-        job.main(["--rank", "0", "--ranks", "h0,h1", "--meet", str(tmp_path), f"--rate={rate}"])
-    assert ended.value.code == 2
-    assert f"--rate must be above 0 and at most 1000 (got {float(rate):g})" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("option", "value", "rule"),
     [
@@ -192,9 +172,10 @@ def test_a_rate_that_no_step_can_have_is_refused_with_the_rule(rate, capsys, tmp
         *(("--batch", value, "between 1 and 16384") for value in (0, -32, 1 << 30)),
         *(("--hidden", value, "between 1 and 16384") for value in (0, -512, 1 << 30)),
         ("--seed", -1, "at least 0"),
+        *(("--rate", value, "above 0 and at most 1000") for value in ("nan", "inf", "-inf", "0", "-0.1", "1e+39")),
     ],
 )
-def test_a_count_that_no_job_can_have_is_refused_with_the_rule(option, value, rule, capsys, tmp_path):
+def test_a_count_or_rate_that_no_job_can_have_is_refused_with_the_rule(option, value, rule, capsys, tmp_path):
     with pytest.raises(SystemExit) as ended:
         job.main(["--rank", "0", "--ranks", "h0,h1", "--meet", str(tmp_path / "meet"), f"{option}={value}"])
     assert ended.value.code == 2

@@ -7,7 +7,6 @@ import os
 import select
 import subprocess
 import sys
-import threading
 from types import SimpleNamespace
 
 import pytest
@@ -17,8 +16,8 @@ from benchmarks.rig.uverbs_rig import End, rig
 from common import uverbs
 from mrclab import SendWR, WCOpcode, WCStatus
 from mrclab.qp import QPState
-from tests.helpers.joined_ends import joined
-from tests.helpers.waiting import eventually
+from tests.helpers.joined_ends import drain, joined
+from tests.helpers.waiting import at_once, eventually
 
 F_ADD_SEALS = 1033
 
@@ -68,9 +67,7 @@ def test_a_full_queue_is_refused_before_anything_is_posted_and_is_free_again_aft
         one.qp.post_send(*[request] * 128)
         with pytest.raises(mrclab.QueueFullError):
             one.qp.post_send(request)
-        taken = 0
-        while taken < 128:
-            taken += len(one.cq.wait(20))
+        drain(one.cq, 128)
 
 
 @pytest.mark.parametrize(
@@ -226,11 +223,7 @@ def test_a_program_that_never_polls_holds_up_no_other(pair):
     for number in range(20):
         one.write(other, number, 0, 5000)
         assert [completion.wr_id for completion in one.cq.wait(20)] == [number]
-    taken = 0
-    while taken < 4096:
-        completions = lazy.cq.wait(20, 256)
-        assert completions
-        taken += len(completions)
+    drain(lazy.cq, 4096)
     lazy.context.close()
     target.context.close()
 
@@ -250,11 +243,7 @@ def test_two_threads_of_one_process_have_a_context_each(pair):
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=run) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    at_once([run] * 3)
     assert errors == []
 
 

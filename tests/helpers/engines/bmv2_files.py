@@ -17,6 +17,7 @@ from p4c.entries import ActionCall, Entry, Exact, Lpm, MemberRef, Range, Ternary
 from p4c.model import Program
 from switch.engine import Replica, Transmitted
 from tests.helpers import pcap
+from tests.helpers.waiting import ran
 
 GATE = 63  # the port of the FIFO
 GAP_US = 20_000  # between packets, in the files and, as simple_switch plays them, in real time
@@ -150,13 +151,7 @@ class Bmv2Files:
         text = "\n".join(self._commands) + "\n"
         deadline = time.monotonic() + 20
         while True:
-            done = subprocess.run(
-                ["simple_switch_CLI", "--thrift-port", str(thrift_port)],
-                input=text,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = ran(["simple_switch_CLI", "--thrift-port", str(thrift_port)], input=text)
             if done.returncode == 0 and "Could not connect" not in done.stdout + done.stderr:
                 assert not re.search(r"Error|Invalid|Unknown", done.stdout), done.stdout
                 return

@@ -3,7 +3,6 @@
 import json
 import random
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from tests.helpers.frontend.expression_meaning import meaning
 from tests.helpers.frontend.random_expressions import RandomExpressions
 from tests.helpers.frontend.random_parsers import RandomParser
 from tests.helpers.frontend.random_programs import RandomProgram
+from tests.helpers.waiting import ran
 
 SEEDS = range(12)
 needs_p4c = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c is not on PATH")
@@ -39,9 +39,7 @@ def both(text: str, directory: Path) -> tuple[dict[str, object], dict[str, objec
     """Our JSON and p4c's."""
     source, target = directory / "random.p4", directory / "random.json"
     source.write_text(text)
-    done = subprocess.run(
-        ["p4c-bm2-ss", "--std", "p4-16", "-o", str(target), str(source)], capture_output=True, text=True, check=False
-    )
+    done = ran(["p4c-bm2-ss", "--std", "p4-16", "-o", target, source])
     assert done.returncode == 0, done.stderr
     return Compilation(source).run().json, json.loads(target.read_text())
 

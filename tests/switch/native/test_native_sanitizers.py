@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from switch.native.build import compiler
+from tests.helpers.waiting import ran
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -42,9 +43,7 @@ def environment() -> dict[str, str]:
 
 def run(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     """Half a minute; emulated processors took more than five."""
-    return subprocess.run(
-        [sys.executable, *words], env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1800
-    )
+    return ran([sys.executable, *words], 1800, env=environment, cwd=ROOT)
 
 
 @pytest.mark.slow
@@ -92,7 +91,7 @@ def threads() -> dict[str, str]:
 def with_threads(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     """ThreadSanitizer of older compilers cannot start where the kernel spreads addresses widely: they are fixed."""
     command = ["setarch", "--addr-no-randomize", sys.executable, *words]
-    return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1800)
+    return ran(command, 1800, env=environment, cwd=ROOT)
 
 
 @pytest.mark.slow

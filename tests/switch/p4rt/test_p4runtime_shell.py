@@ -12,6 +12,7 @@ from controller.cli import shell_python
 from p4c.frontend import compile_program
 from tests.helpers.p4.wires import Namespace, Wires
 from tests.helpers.switch_process import serving
+from tests.helpers.waiting import ran
 
 try:
     shell_python()
@@ -36,15 +37,8 @@ def shell(grpc, artefacts, script, *, load=True):
     words = ["--grpc-addr", grpc, "--device-id", "7", "--election-id", "0,1"]
     if load:
         words += ["--config", f"{artefacts / 'p4info.txtpb'},{artefacts / 'program.json'}"]
-    result = subprocess.run(
-        [str(shell_python()), "-P", "-m", "p4runtime_sh", *words],
-        input=script + "\nexit\n",
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-        env={**os.environ, "TERM": "dumb"},
-    )
+    command = [shell_python(), "-P", "-m", "p4runtime_sh", *words]
+    result = ran(command, WAIT_S, input=script + "\nexit\n", env={**os.environ, "TERM": "dumb"})
     assert result.returncode == 0, result.stderr
     plain = [line.rsplit("GOT ", 1)[1] for line in result.stdout.splitlines() if "GOT " in line]
     return plain, result.stdout + result.stderr
