@@ -36,7 +36,6 @@ class Purpose(Enum):
     BACKGROUND = auto()  # the faults beside a rehearsed change
     LESSON = auto()  # the fabric and the questions of a lab of the course; for what is drawn
     CHECK = auto()  # what one test of the course draws; for the name of the draw
-    RANKS = auto()  # which host has which rank of a figure's collective
 
 
 _TEXTS = {

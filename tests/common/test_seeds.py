@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIG = 7 + (1 << 32)
 AS_GIVEN = {
     Purpose.TIMELINE, Purpose.SWITCHES, Purpose.VECTORS, Purpose.MODEL, Purpose.PICTURES, Purpose.BATCHES,
-    Purpose.FIGURE, Purpose.RANKS, Purpose.SURVEY,
+    Purpose.FIGURE, Purpose.SURVEY,
 }  # fmt: skip
 WITH_TEXT = {
     Purpose.HOST: "7 h3",

@@ -18,7 +18,7 @@ from running.runner import make_run
 from studies.sweeping import Row, Task, VersionError
 from studies.sweeping.perform import kept
 
-DATA = frozenset({"breaking", "cluster", "figure", "parameters", "placement", "profile", "readings"})
+DATA = frozenset({"breaking", "cluster", "figure", "parameters", "profile", "readings"})
 """Modules of this folder that measure nothing: their values are in a run's JSON, or are words."""
 MADE = "made"
 """The verdict of every row: nothing is judged here."""

@@ -15,7 +15,6 @@ from typing import Any
 
 from paper import texts
 from running.transport_choice import TransportChoice
-from topo import Plan
 
 FOLDER = Path(__file__).parent / "profiles"
 
@@ -30,7 +29,6 @@ class Profile:
     """
 
     name: str
-    cluster: str
     what: str
     collective: Mapping[str, Any]
     mrc: Mapping[str, Any]
@@ -52,21 +50,8 @@ class Profile:
         """Whether a value was set from this row."""
         return quantity in self.set_from.get(figure, ())
 
-    def check(self, plan: Plan) -> None:
-        """Raises ValueError where the profile is another cluster's."""
-        if plan.name != self.cluster:
-            raise ValueError(f"the profile {self.name} is for {self.cluster} (got {plan.name})")
-
 
 @cache
 def load(name: str) -> Profile:
-    """The profile of this name. Raises ValueError with the names there are."""
-    path = FOLDER / f"{name}.toml"
-    if not path.is_file():
-        raise ValueError(f"the profile must be one of {', '.join(names())} (got {name!r})")
-    return Profile(name=name, **texts.read(path))
-
-
-def names() -> list[str]:
-    """The names of all profiles."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+    """The profile of this name."""
+    return Profile(name=name, **texts.read(FOLDER / f"{name}.toml"))

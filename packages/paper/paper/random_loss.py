@@ -13,7 +13,6 @@ from paper import profile, readings
 from paper.cluster import C
 from paper.figure import Chart, Failing, Measured, Order, PaperCurve, Part, Quantity
 from paper.parameters import MRC, REAL_TIME, REAL_TIME_16QP, for_roce
-from paper.placement import ranks
 from running.transport_choice import TransportChoice
 from scenarios import Load, Phase, TimedFault, Workload
 from topo import Plan
@@ -95,6 +94,17 @@ def lossy(plan: Plan, percent: float, seed: int) -> list[TimedFault]:
     ]
 
 
+def ranks(plan: Plan, *, by_rail: bool) -> tuple[str, ...]:
+    """The names of all hosts in the order of their ranks.
+
+    The clusters have nodes of as many GPUs as a leaf has hosts. By rail, as such nodes are cabled, GPU i of every node
+    is under leaf i, and ranks count through the GPUs of a node first, so that each hop of a ring crosses a spine.
+    Otherwise neighbouring ranks are under the same leaf.
+    """
+    names, under = [str(host) for host in plan.hosts()], plan.hosts_per_leaf
+    return tuple(name for node in range(under) for name in names[node::under]) if by_rail else tuple(names)
+
+
 @dataclass(frozen=True, slots=True)
 class LossyCollective:
     """A figure of a collective: the figure's name, the workload, nccl-tests' bus bandwidth over size a time,
@@ -119,8 +129,7 @@ class LossyCollective:
         *,
         knob: str = "",
         settings: Mapping[str, Any] = MappingProxyType({}),
-        other: TransportChoice | None = None,
-        placement: str = "rail",
+        by_rail: bool = True,
         profiled: bool = True,
         cluster: Plan = C,
         seed: int = 1,
@@ -129,9 +138,9 @@ class LossyCollective:
 
         With losses small ones go through several rounds, as chance decides each. The short form has four hosts and
         little data under the same name. Experiments have the name of their `knob` behind the name of the run, and other
-        `settings` of the transport, an `other` transport, another `placement`, no device profile, or another `cluster`.
+        `settings` of the transport, neighbouring ranks under one leaf, no device profile, or another `cluster`.
         """
-        usual = TRANSPORTS[transport] if other is None else other
+        usual = TRANSPORTS[transport]
         if profiled:
             usual = PROFILE.transport(usual)
         choice = replace(usual, name=usual.name + knob, settings={**usual.settings, **settings})
@@ -151,7 +160,7 @@ class LossyCollective:
             name=part_name(transport, loss, size_mb) + knob + ("" if seed == 1 else f"-seed-{seed}"),
             plan=plan,
             transport=choice,
-            workloads=[Workload(self.kind, options, ranks=ranks(plan, placement), phase="faults")],
+            workloads=[Workload(self.kind, options, ranks=ranks(plan, by_rail=by_rail), phase="faults")],
             phases=[Phase("warmup", 0.1), Phase("faults", length_s)],
             faults=lossy(plan, loss, seed),
             measure=partial(measure, self.factor),

@@ -23,4 +23,4 @@ def parts(short: bool) -> Sequence[Part]:
     bare = [
         ring(transport, loss, 2, knob="-bare", profiled=False) for transport in list(TRANSPORTS)[:2] for loss in LOSSES
     ]
-    return [*COLLECTIVE.parts(short), *bare, ring("RoCE 1 QP", 0.0, 16, knob="-leaf", placement="leaf")]
+    return [*COLLECTIVE.parts(short), *bare, ring("RoCE 1 QP", 0.0, 16, knob="-leaf", by_rail=False)]
