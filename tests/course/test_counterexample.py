@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.rig import browser as browsers
 from cli.main import main
 from course.catalogue import find
 from course.exercise import StudentWork
@@ -19,6 +18,7 @@ from studies.hunting.attempt import AttemptOutcome
 from tests.course.mutants.mutant import Mutant
 from tests.course.open_box import OpenWork
 from tests.course.sampling import first_failure, results, wrong
+from tests.helpers import browser as browsers
 
 HUNTED = ("never leaves", "waits for fifty losses", "leaves another path")
 """Wrong solutions of lab 6 whose idea a hunt breaks."""

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.rig import browser as browsers
 from page import export
 from page.microscope import Microscope
 from page.request_handler import RequestHandler
 from page.view import View
 from page.viewer import Viewer
 from running.directory import find
+from tests.helpers import browser as browsers
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks.rig.browser import Page
 from common.journal import Journal
 from judging.journal import merge
 from judging.run import Run
 from page import export
 from page.browser_files import browser_files
 from running.directory import RunDirectory
+from tests.helpers.browser import Page
 
 
 def carried(text: str) -> dict[str, list[str]]:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.rig.browser import Page
 from cli.main import main
 from judging.run import Run
 from running.directory import find
 from scenarios import library
+from tests.helpers.browser import Page
 
 ROOT = Path(__file__).parents[2]
 Open = Callable[[], Page]

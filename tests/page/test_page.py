@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.rig.browser import Page
 from judging.run import Run
 from page.view import View, plan_view, replay_view
 from page.viewer import Viewer
 from switch.engine import PortCounters
+from tests.helpers.browser import Page
 from tests.helpers.interrupts import heeding_interrupts
 from tests.page.conftest import answering
 from tests.topo.topologies.shapes import SMALL

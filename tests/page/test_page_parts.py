@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.rig import browser as browsers
 from page.microscope import Microscope
 from page.request_handler import RequestHandler
 from page.view import View, plan_view
 from page.viewer import Viewer
 from running.timeline import Paper
+from tests.helpers import browser as browsers
 from tests.page.conftest import answering
 from topo.fault import ActiveFaults
 from topo.planfile import load_plan

@@ -1,6 +1,6 @@
 """The screenshots of the page that the docs show, from runs in virtual time.
 
-    python docs/pictures/screenshots.py [--size 1280x720 2560x1440] [--to FOLDER] [--both]
+    python -m tests.page.screenshots [--size 1280x720 2560x1440] [--to FOLDER] [--both]
 
 Needs Chromium and the extra `browser`. Runs are the same on every machine, and so are the pictures, but for its fonts.
 """
@@ -15,18 +15,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from benchmarks.rig.browser import MISSING, Page, browser
 from page.live import PacketAnswers
 from page.microscope import Microscope
 from page.request_handler import RequestHandler
 from page.view import View, plan_view, replay_view
 from page.viewer import Viewer
 from running.directory import find
+from tests.helpers.browser import MISSING, Page, browser
 from topo.planfile import load_plan
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 
 
 def run(folder: Path, scenario: str, *words: str) -> Path:
