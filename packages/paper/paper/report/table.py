@@ -1,4 +1,4 @@
-"""The tables of a reproduction as rows of words, for the page and for Markdown alike."""
+"""The tables of a reproduction as rows of words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WHY_HEAD = ["figure", "quantities", "why"]
 EXPERIMENT_HEAD = ["what was changed", "quantity", "unit", "paper", "with the same seed", "changed"]
 UNENDED = "not ended"
 UNKNOWN = "–"
-AGREES = {True: "agrees", False: "**opposite**", None: "not run"}
+AGREES = {True: "agrees", False: "opposite", None: "not run"}
 
 
 def quantities(outcome: Outcome) -> Rows:
