@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.helpers import private_machine
 from tests.helpers.made_up_run import made_up
+from tests.helpers.refused import refused
 from topo.emulation import state
 from topo.emulation.lab import down
 from topo.emulation.labname import DEFAULT_LAB
@@ -19,7 +20,7 @@ from topo.emulation.state import LabError
 
 pytest_plugins = ["tests.helpers.fuzzing", "tests.helpers.rings"]
 
-__all__ = ["made_up"]
+__all__ = ["made_up", "refused"]
 
 # A machine may stall any example: no test is timed.
 settings.register_profile("mrclab", deadline=None, suppress_health_check=[HealthCheck.too_slow])

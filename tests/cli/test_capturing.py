@@ -22,11 +22,18 @@ Record = tuple[int, bytes]
 RECORDS = st.lists(st.tuples(st.integers(0, 2**32 * 10**9 - 1), st.binary(max_size=80)), max_size=6)
 
 
-def test_one_command_opens_wireshark_on_the_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the dissector, as the user, and with every other word of the command."""
+@pytest.fixture
+def wireshark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program of that name on PATH: it writes its arguments and its input to a file."""
     (tmp_path / "wireshark").write_text(f'#!/bin/sh\nexec >"{tmp_path}/shown"\necho "$*"\ncat\n')
     (tmp_path / "wireshark").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return tmp_path / "wireshark"
+
+
+@pytest.mark.usefixtures("wireshark")
+def test_one_command_opens_wireshark_on_the_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the dissector, as the user, and with every other word of the command."""
     monkeypatch.setattr(capture, "python", lambda *words: ["echo", *words])
     words = ["capture", "h0-p0l0", "--wireshark", "--count", "3"]
     monkeypatch.setattr(sys, "argv", ["mrclab", *words])
@@ -37,11 +44,9 @@ def test_one_command_opens_wireshark_on_the_stream(tmp_path: Path, monkeypatch: 
     assert cli.main([*words, "--decode"]) == 2
 
 
-def test_wireshark_may_be_closed_while_the_capture_is_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wireshark_may_be_closed_while_the_capture_is_roots(wireshark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs by sudo, which an ordinary user cannot signal: kill(2) says EPERM. It ends at the closed pipe."""
-    (tmp_path / "wireshark").write_text("#!/bin/sh\nexit 0\n")
-    (tmp_path / "wireshark").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    wireshark.write_text("#!/bin/sh\nexit 0\n")
     monkeypatch.setattr(capture, "python", lambda *_: ["yes"])
 
     def refused(_: object) -> None:

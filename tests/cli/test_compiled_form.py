@@ -15,14 +15,15 @@ from common.compiled import build as building
 from common.compiled.finder import SWITCH, Form
 from endpoint import compiled
 
-WHOLE = argparse.Namespace(whole=True)
+WHOLE, WITHIN_ANOTHER = argparse.Namespace(whole=True), argparse.Namespace()
+NONE, TCC = Form(False, "there is no build"), Form(True, "tcc", quick=True)
 
 
 @pytest.fixture
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A process that has imported the sources; the units of which it makes builds."""
     made: list[str] = []
-    monkeypatch.setattr(compiled, "FORM", Form(False, "there is no build"))
+    monkeypatch.setattr(compiled, "FORM", NONE)
     monkeypatch.setattr(building, "build", lambda unit, tell, quick: made.append(f"{unit.name} {quick}"))
     monkeypatch.delenv(SWITCH, raising=False)
     monkeypatch.delenv(AGAIN, raising=False)
@@ -30,34 +31,30 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "given", "quick"), [(WORTH_S, None, True), (LONG_S, None, False), (LONG_S, True, True)]
+    ("form", "seconds", "asked", "quick"),
+    [(NONE, WORTH_S, None, True), (NONE, LONG_S, None, False), (NONE, LONG_S, True, True), (TCC, LONG_S, None, False)],
 )
 def test_a_long_command_has_the_endpoint_compiled_and_starts_again(
-    builds: list[str], seconds: float, given: bool | None, quick: bool
+    builds: list[str], monkeypatch: pytest.MonkeyPatch, form: Form, seconds: float, asked: bool | None, quick: bool
 ) -> None:
+    """The build that is made quickly is not enough for a very long command."""
+    monkeypatch.setattr(compiled, "FORM", form)
     with pytest.raises(StartAgainError):
-        want_compiled(WHOLE, seconds, quick=given)
+        want_compiled(WHOLE, seconds, quick=asked)
     assert builds == [f"endpoint {quick}"]
 
 
-@pytest.mark.parametrize(("form", "seconds"), [(Form(True, "gcc"), 1e6), (Form(True, "tcc", quick=True), LONG_S - 1)])
+@pytest.mark.parametrize(
+    ("form", "arguments", "seconds"),
+    [(Form(True, "gcc"), WHOLE, 1e6), (TCC, WHOLE, LONG_S - 1), (TCC, WITHIN_ANOTHER, LONG_S)],
+)
 def test_a_compiled_process_goes_on_without_a_word(
-    builds: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: Form, seconds: float
-) -> None:
+    builds: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: Form,
+    arguments: argparse.Namespace, seconds: float,
+) -> None:  # fmt: skip
     monkeypatch.setattr(compiled, "FORM", form)
-    want_compiled(WHOLE, seconds)
+    want_compiled(arguments, seconds)
     assert (builds, capsys.readouterr().err) == ([], "")
-
-
-def test_a_very_long_command_is_worth_a_full_build_and_does_without_one(
-    builds: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(compiled, "FORM", Form(True, "tcc", quick=True))
-    with pytest.raises(StartAgainError):
-        want_compiled(WHOLE, LONG_S)
-    assert builds == ["endpoint False"]
-    want_compiled(argparse.Namespace(), LONG_S)  # a command within another
-    assert (len(builds), capsys.readouterr().err) == (1, "")
 
 
 @pytest.mark.parametrize(
@@ -66,18 +63,13 @@ def test_a_very_long_command_is_worth_a_full_build_and_does_without_one(
         (WHOLE, {SWITCH: "off"}, 1e6, "there is no build"),
         (WHOLE, {AGAIN: "1"}, 1e6, "there is no build"),
         (WHOLE, {}, WORTH_S - 1, "so short a command is not worth a build"),
-        (argparse.Namespace(), {}, 1e6, "a command within another makes none"),
+        (WITHIN_ANOTHER, {}, 1e6, "a command within another makes none"),
     ],
 )
 def test_who_runs_interpreted_says_so_once_with_the_reason(
-    builds: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: argparse.Namespace,
-    environment: dict[str, str],
-    seconds: float,
-    reason: str,
-) -> None:
+    builds: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    arguments: argparse.Namespace, environment: dict[str, str], seconds: float, reason: str,
+) -> None:  # fmt: skip
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     want_compiled(arguments, seconds)

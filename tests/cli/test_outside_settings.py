@@ -8,6 +8,7 @@ import pytest
 from cli import main as cli
 from judging.run import Run
 from running.directory import find
+from tests.helpers.refused import Refused
 
 FIRST_PLANE = '''
 from endpoint.mrc.paths.selection import Selection
@@ -20,7 +21,7 @@ class FirstPlane(Selection):
         plane = self.evs.live[0] if self.evs.live else None
         return plane.take() if plane is not None and plane.bit & usable else None
 '''
-WINDOW = """
+OWN = """
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.parameter import Parameter
 
@@ -33,7 +34,7 @@ class Mine(Congestion):
         self.window_bytes = values["packets"] * path.mtu_bytes
 
     def on_ack(self, now_ns, acked_bytes, rtt_ns, marked, inflight_bytes):
-        LINE
+        pass
 """
 LOSS = """
 from endpoint.mrc.loss.loss_detection import LossDetection
@@ -41,13 +42,14 @@ from endpoint.mrc.loss.loss_detection import LossDetection
 
 class Mine(LossDetection):
     def overdue(self, flight, window_bytes):
-        return LINE
+        return [0, 0] if flight.nxt > flight.una else []
 """
+MINE = FIRST_PLANE.replace("FirstPlane", "Mine")
+QUICK = ("--world", "simulated", "--plain", "--seed", "1", "--time", "0.3")
 
 
 def run(tmp_path: Path, *words: str) -> int:
-    runs = ("--runs", str(tmp_path / "runs"), "--world", "simulated", "--plain", "--seed", "1", "--time", "0.3")
-    return cli.main(["run", "smoke", *runs, *words])
+    return cli.main(["run", "smoke", "--runs", str(tmp_path / "runs"), *QUICK, *words])
 
 
 def test_a_selection_of_ones_own_decides_the_paths_and_is_part_of_the_runs_key(
@@ -71,7 +73,7 @@ def test_a_selection_of_ones_own_decides_the_paths_and_is_part_of_the_runs_key(
 
 def test_a_congestion_control_of_ones_own_runs_with_its_parameter(tmp_path: Path) -> None:
     file = tmp_path / "window.py"
-    file.write_text(WINDOW.replace("LINE", "pass"))
+    file.write_text(OWN)
     own = ("--setting", f"congestion={file}:Mine", "--setting", "congestion.packets=3")
     assert run(tmp_path, *own) in (0, 1, 3)
     opened = Run.open(find(tmp_path / "runs", "latest"))
@@ -79,6 +81,11 @@ def test_a_congestion_control_of_ones_own_runs_with_its_parameter(tmp_path: Path
     mtu = max(windows) // 3
     assert windows == {3 * mtu}
     assert opened.options["settings"]["congestion.packets"] == 3
+
+
+def window(declared: str) -> str:
+    """A congestion control that declares its parameters so."""
+    return OWN.replace("parameters = (", f"parameters = {declared}\n    old = (")
 
 
 @pytest.mark.parametrize(
@@ -90,27 +97,20 @@ def test_a_congestion_control_of_ones_own_runs_with_its_parameter(tmp_path: Path
         ("window.packets=3", "there is no setting 'window.packets'; parameters belong to selection, congestion, loss"),
     ],
 )
-def test_a_parameter_that_cannot_be_is_refused(
-    setting: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_parameter_that_cannot_be_is_refused(setting: str, said: str, tmp_path: Path, refused: Refused) -> None:
     file = tmp_path / "window.py"
-    file.write_text(WINDOW.replace("LINE", "pass"))
-    assert run(tmp_path, "--setting", f"congestion={file}:Mine", "--setting", setting) == 2
-    assert said in capsys.readouterr().err
+    file.write_text(OWN)
+    assert said in refused("run", "smoke", *QUICK, "--setting", f"congestion={file}:Mine", "--setting", setting)
 
 
 @pytest.mark.parametrize(
     ("seam", "text", "said"),
     [
-        (
-            "loss",
-            LOSS.replace("LINE", "[0, 0] if flight.nxt > flight.una else []"),
-            "{file}:6: loss Mine.overdue: each",
-        ),
-        ("selection", FIRST_PLANE.replace("plane.take()", "7").replace("FirstPlane", "Mine"), "must return an EvPath"),
+        ("loss", LOSS, "{file}:6: loss Mine.overdue: each"),
+        ("selection", MINE.replace("plane.take()", "7"), "must return an EvPath"),
         (
             "congestion",
-            WINDOW.replace("LINE", "pass") + "    pacing_bps = property(lambda self: 1 // 0, lambda self, v: None)\n",
+            OWN + "    pacing_bps = property(lambda self: 1 // 0, lambda self, v: None)\n",
             "{file}:15: ZeroDivisionError: integer division or modulo by zero (in congestion Mine.pacing_bps)",
         ),
     ],
@@ -128,74 +128,49 @@ def test_an_error_of_ones_own_class_ends_the_run_as_unknown_and_names_file_line_
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "said"),
+    ("text", "said"),
     [
-        (None, "Mine", "selection: {file}: no such file"),
-        ("x = (", "Mine", "{file}:1: SyntaxError"),
-        ("\n1 / 0\n", "Mine", "{file}:2: ZeroDivisionError"),
-        ("class Yours: pass", "Mine", "has no class 'Mine'; it has Yours"),
-        ("class Mine: pass", "Mine", "{file}:1: class Mine must derive from Selection of endpoint.mrc.paths.selection"),
+        (None, "selection: {file}: no such file"),
+        ("x = (", "{file}:1: SyntaxError"),
+        ("\n1 / 0\n", "{file}:2: ZeroDivisionError"),
+        ("class Yours: pass", "has no class 'Mine'; it has Yours"),
+        ("class Mine: pass", "{file}:1: class Mine must derive from Selection of endpoint.mrc.paths.selection"),
+        ("# -*- coding: latin-1 -*-\n# é\nclass Mine: pass\n", "selection: {file}:3: class Mine must derive from"),
         (
-            FIRST_PLANE.replace("    def next", "    heeds_signals = 'no'\n\n    def next").replace(
-                "FirstPlane", "Mine"
-            ),
-            "Mine",
+            MINE.replace("    def next", "    heeds_signals = 'no'\n\n    def next"),
             "class Mine: heeds_signals must be True or False (got 'no')",
         ),
+        (window("5"), "parameters must be a tuple of Parameters, such as (Parameter(…),) with its comma (got 5)"),
+        (window('(Parameter("packets", int, 64))'), "with its comma (got Parameter(name='packets'"),
+        (window('(Parameter("a b", int, 64),)'), "'a b' must have a name without spaces and dots, and no other's"),
+        (
+            window('(Parameter("a", int, 1), Parameter("a", float, 1.0))'),
+            "'a' must have a name without spaces and dots, and",
+        ),
+        (window('(Parameter("a", list, 64),)'), "'a' must be of kind bool, int, float or str (got <class 'list'>)"),
+        (window('(Parameter("a", int, None, 9, 1),)'), "range of two numbers, the lower first (got 9 and 1)"),
+        (window('(Parameter("a", int, 5, "1", "9"),)'), "the lower first (got '1' and '9')"),
+        (window('(Parameter("a", float, float("nan"), 0, 1),)'), "'a' must be a number from 0 to 1 (got nan)"),
+        (window('(Parameter("a", int, 9, 0, 1, "ns"),)'), "default of 'a' must be an integer from 0 to 1 ns (got 9)"),
     ],
 )
-def test_what_is_no_selection_is_refused_by_file_and_line_before_anything_is_written(
-    text: str | None, name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_what_is_no_algorithm_is_refused_by_file_and_line_before_anything_is_written(
+    text: str | None, said: str, tmp_path: Path, refused: Refused
 ) -> None:
-    file = tmp_path / "mine.py"
+    seam, file = "congestion" if text and "(Congestion)" in text else "selection", tmp_path / "mine.py"
     if text is not None:
-        file.write_text(text)
-    assert run(tmp_path, "--setting", f"selection={file}:{name}") == 2
-    assert said.format(file=file) in capsys.readouterr().err
+        file.write_bytes(text.encode("latin-1" if "latin-1" in text else "utf-8"))
+    printed = refused("run", "smoke", *QUICK, "--runs", tmp_path / "runs", "--setting", f"{seam}={file}:Mine")
+    assert said.format(file=file) in printed
+    assert seam == "selection" or printed.startswith(f"mrclab: congestion: {file}:6: class Mine: ")
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize(
-    ("declared", "said"),
-    [
-        ("5", "parameters must be a tuple of Parameters, such as (Parameter(…),) with its comma (got 5)"),
-        ('(Parameter("packets", int, 64))', "with its comma (got Parameter(name='packets'"),
-        ('(Parameter("a b", int, 64),)', "parameter 'a b' must have a name without spaces and dots, and no other's"),
-        ('(Parameter("a", int, 1), Parameter("a", float, 1.0))', "parameter 'a' must have a name without spaces"),
-        ('(Parameter("a", list, 64),)', "parameter 'a' must be of kind bool, int, float or str (got <class 'list'>)"),
-        ('(Parameter("a", int, None, 9, 1),)', "'a' must have a range of two numbers, the lower first (got 9 and 1)"),
-        ('(Parameter("a", int, 5, "1", "9"),)', "the lower first (got '1' and '9')"),
-        ('(Parameter("a", float, float("nan"), 0, 1),)', "'a' must be a number from 0 to 1 (got nan)"),
-        ('(Parameter("a", int, 9, 0, 1, "ns"),)', "the default of 'a' must be an integer from 0 to 1 ns (got 9)"),
-    ],
-)
-def test_parameters_that_cannot_be_declared_so_are_refused(
-    declared: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "window.py"
-    file.write_text(WINDOW.replace("LINE", "pass").replace("parameters = (", f"parameters = {declared}\n    old = ("))
-    assert run(tmp_path, "--setting", f"congestion={file}:Mine") == 2
-    printed = capsys.readouterr().err
-    assert printed.startswith(f"mrclab: congestion: {file}:6: class Mine: ")
-    assert said in printed
-
-
-def test_a_file_that_is_none_is_refused_by_its_setting_and_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_none_is_refused_by_its_setting_and_name(tmp_path: Path, refused: Refused) -> None:
     folder, circle = tmp_path / "folder.py", tmp_path / "circle.py"
     folder.mkdir()
     circle.symlink_to(circle)
-    assert run(tmp_path, "--setting", f"selection={folder}:Mine") == 2
-    assert capsys.readouterr().err == f"mrclab: selection: {folder}: this must be a Python file\n"
-    assert run(tmp_path, "--setting", f"selection={circle}:Mine") == 2
-    assert capsys.readouterr().err == f"mrclab: selection: {circle}: no such file\n"
-
-
-def test_a_file_in_another_encoding_is_an_algorithm_like_any_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "window.py"
-    file.write_bytes("# -*- coding: latin-1 -*-\n# é\nclass Mine: pass\n".encode("latin-1"))
-    assert run(tmp_path, "--setting", f"selection={file}:Mine") == 2
-    assert f"selection: {file}:3: class Mine must derive from Selection" in capsys.readouterr().err
+    for file, said in ((folder, "this must be a Python file"), (circle, "no such file")):
+        assert refused("run", "smoke", *QUICK, "--setting", f"selection={file}:Mine") == (
+            f"mrclab: selection: {file}: {said}\n"
+        )
