@@ -42,7 +42,7 @@ CODE = {
         "judging/single_plane.py",
     ),
 }
-"""The code of every run. `tests/running/test_key_covers_run.py` compares it with what runs really load."""
+"""The code of every run. `tests/running/test_identity.py` compares it with what runs really load."""
 PROGRAMS = ("mrclab",)
 """The code that programs in hosts may load beside their own; commands that use verbs load libmrc as well."""
 LIBRARY = ("libmrc/include", "libmrc/source")

@@ -1,19 +1,30 @@
-"""The command line as a newcomer meets it: what it refuses, in which words, with nothing left of what it refused."""
+"""The command line as a newcomer meets it: what it prints, what it refuses, and what is left of what it refused."""
 
+import ast
 import json
 import os
 import re
 import shutil
+import subprocess
 import sys
+from collections import defaultdict
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from cli import main as cli
+from cli import traffic
+from cli.prompt import parse_injection
+from cli.traffic import TrafficError
+from judging.run import Run
 from running.directory import before, find
 from scenarios import library
 from tests.helpers.refused import Refused
-from topo.planfile import PLANS_DIR
+from tests.helpers.rooms import room_of
+from tests.helpers.tracked import files_of
+from topo.fault import FaultError, make_fault
+from topo.planfile import PLANS_DIR, load_plan
 
 SIMULATED = ("--world", "simulated", "--plain")
 
@@ -149,3 +160,99 @@ def test_a_run_is_found_by_its_scenario_and_the_one_before_it_is_the_same_scenar
         before(find(tmp_path, "smoke/20261101-1"))
     with pytest.raises(FileNotFoundError, match=r"no run 'nope'; there is: latest, smoke/20261101-1, .*link-flap/2026"):
         find(tmp_path, "nope")
+
+
+def test_the_log_of_a_run_shows_the_same_clock_as_its_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli.main(["run", "smoke", "--world", "simulated", "--plain", "--seed", "1", "--runs", str(tmp_path)])
+    log = capsys.readouterr().out
+    run = Run.open(find(tmp_path, "latest"))
+    told = dict(re.findall(r"^ *([\d.]+) s  ((?:link-down|port-down|switch-crash) \S+)$", log, re.MULTILINE))
+    stamped = {what: float(at_s) for at_s, what in told.items()}
+    assert stamped == {fault.title: pytest.approx(run.seconds(fault.start_ns), abs=0.01) for fault in run.faults}
+    assert re.search(r"^ +simulating 8 switches", log, re.MULTILINE)  # before the first phase the clock shows nothing
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["p0l0-p0s0", "abc"], "loss: percent (share of packets lost) must be a number between 0 and 100 (got 'abc')"),
+        (["p0l0", "p0s0", "much"], "(got 'much')"),
+        (["p0l0", "p0s0"], "loss: percent (share of packets lost) must be a number between 0 and 100 (got none)"),
+    ],
+)
+def test_a_number_that_is_none_or_missing_is_named(words: list[str], said: str) -> None:
+    with pytest.raises(FaultError, match=re.escape(said)):
+        make_fault(load_plan("tiny"), "loss", *parse_injection(words, "loss"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "ranks", "said"),
+    [
+        ("write_bw", ["h0"], "write_bw must be given 2 hosts (got 1)"),
+        ("write_bw", ["h0", "h1", "h2"], "write_bw must be given 2 hosts (got 3)"),
+        ("all_reduce", ["h0"], "all_reduce must be given 2 to 4096 hosts (got 1)"),
+        ("write_bw", ["h0", "h0"], "write_bw must be given each host once (got h0 h0)"),
+    ],
+)
+def test_a_workload_says_how_many_hosts_it_must_be_given(kind: str, ranks: list[str], said: str) -> None:
+    with pytest.raises(TrafficError, match=re.escape(said)):
+        traffic.check(kind, ranks, {})
+
+
+def test_a_drawing_is_never_svg_under_another_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["topo", "draw", "lab", "-o", str(tmp_path / "lab.png")]) == 2
+    assert "`topo draw` writes .svg; `./lab graph` writes .png" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    mrclab = f"{sys.executable} -m cli"
+    for words in ("controller show p0l0 --planned --plan wide", "topo paths h0 h5 --plan wide", "list"):
+        done = subprocess.run(
+            ["bash", "-c", f"{mrclab} {words} | head -1"], capture_output=True, text=True, check=True, timeout=60
+        )
+        assert len(done.stdout.splitlines()) == 1
+        assert done.stderr == ""
+
+
+def test_the_version_is_told_by_itself_and_guessed_as_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"mrclab {version('mrclab')}\n"
+    assert cli.main(["version"]) == 2
+    assert "did you mean ./lab --version?" in capsys.readouterr().err
+
+
+ROOT = Path(__file__).parents[2]
+SENTENCE = 16  # characters: shorter ones ("a host") may be said again
+KEYWORDS = ("help", "description", "summary")
+OTHERS = ("tests", "benchmarks", "docs", "mrclab", "endpoint", "switch")  # commands of their own, not of `./lab`
+
+
+def sentences(path: Path) -> list[str]:
+    """The constants that a file hands to argparse as help or description."""
+    found = []
+    text = path.read_text()
+    for node in ast.walk(ast.parse(text if any(word in text for word in (*KEYWORDS, "CommandEntry")) else "")):
+        if isinstance(node, ast.Call):
+            if getattr(node.func, "id", "") == "CommandEntry" and isinstance(node.args[0], ast.Constant):
+                found.append(str(node.args[0].value))
+            for keyword in node.keywords:
+                if keyword.arg in KEYWORDS and isinstance(keyword.value, ast.Constant):
+                    found.append(str(keyword.value.value))
+    return found
+
+
+@pytest.mark.smoke
+def test_no_sentence_of_the_help_stands_twice() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in files_of(ROOT):
+        if path.suffix == ".py" and room_of(path.relative_to(ROOT)) not in OTHERS:
+            for sentence in sentences(path):
+                if len(sentence) >= SENTENCE:
+                    places[sentence].append(str(path.relative_to(ROOT)))
+    assert len(places) > 100
+    assert {sentence: where for sentence, where in places.items() if len(where) > 1} == {}

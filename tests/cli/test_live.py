@@ -1,17 +1,22 @@
-"""The live view: what it shows of journals that are being written, and what it prints without a terminal."""
+"""The live view and the bar of a run: what they show of journals that are being written, also without a terminal."""
 
 import io
 import json
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from cli.live import Picture, Tail, Watcher, sparkline
+from cli.commands.run import run_command
+from cli.live import Picture, RunProgress, Tail, Watcher, sparkline
+from cli.main import parser
 from judging.run import Run
+from page import live
 from running import fault_words
 from running.directory import RunDirectory
 from running.options import OPTIONS, Choices, heading
@@ -136,3 +141,43 @@ def test_the_first_line_of_a_run_names_every_choice_that_the_user_has() -> None:
 def test_a_sparkline_of_totals_that_fell_stays_at_the_bottom() -> None:
     assert sparkline(deque([-5.0, 0.0, 4.0, 8.0])) == "▁▁▄█"
     assert sparkline(deque()) == ""
+
+
+def shown(progress: RunProgress) -> str:
+    console = Console(width=100, file=StringIO(), record=True)
+    console.print(progress)
+    return console.export_text()
+
+
+def test_what_is_left_and_the_packets_a_second_are_those_of_late() -> None:
+    now_s = [100.0]
+    progress = RunProgress(60.0, lambda: now_s[0])
+    assert "0 packets/s" in shown(progress)
+    for second in range(101):
+        progress.see(second / 2, 1000 * second if second < 50 else 50_000 + 5000 * (second - 50), "now")
+        now_s[0] += 1.0
+    assert progress.tasks[0].time_remaining == pytest.approx(20.0, abs=1)
+    assert "now" in shown(progress)
+    assert "0:00:20" in shown(progress)
+    assert "5,000 packets/s" in shown(progress)
+
+
+class OpenedError(Exception):
+    """The page was opened."""
+
+
+def test_the_page_of_a_race_tells_in_plain_text(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def opened(runs: Any, tell: Callable[[str], None], **_: Any) -> None:
+        assert [run.options["transport"] for run in runs] == ["mrc", "roce"]
+        assert len({run.options["seed"] for run in runs}) == 1
+        tell("the server of [h0] and [/h1] said \x1b[2J")
+        raise OpenedError
+
+    monkeypatch.setattr("cli.commands.run.want_compiled", lambda *_, **__: None)
+    monkeypatch.setattr(live, "RunView", opened)
+    words = ["run", "smoke", "--world", "simulated", "--view", "--transport", "mrc,roce", "--runs", str(tmp_path)]
+    with pytest.raises(OpenedError):
+        run_command(parser("run").parse_args(words))
+    assert "the server of [h0] and [/h1] said \N{REPLACEMENT CHARACTER}[2J" in capsys.readouterr().out

@@ -1,8 +1,10 @@
-"""A wrong option: the error is the command's, with its usage and the nearest option, and status 2."""
+"""A wrong option or command: the error is the command's, with its usage and the nearest one, and status 2."""
 
 import pytest
 
+from cli.command_table import commands
 from cli.main import main
+from cli.suggestions import SUGGESTIONS, nearest_option, suggest
 
 
 @pytest.mark.parametrize(
@@ -82,3 +84,27 @@ def test_what_is_no_number_is_told_in_one_line(words: str, told: str, capsys: py
 def test_a_misspelled_name_is_told_with_the_nearest(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words.split()) == 2
     assert capsys.readouterr().err.startswith(told)
+
+
+def test_a_word_that_is_a_command_needs_no_suggestion() -> None:
+    assert SUGGESTIONS.keys() & commands().keys() == set()
+
+
+def test_each_suggestion_begins_with_a_command() -> None:
+    unknown = {word: told for word, told in SUGGESTIONS.items() if told.split(",")[0].split()[0] not in commands()}
+    assert unknown == {"help": "--help", "version": "--version"}
+
+
+def test_misspelled_commands_and_words_for_faults_are_found() -> None:
+    assert suggest("sweeep", commands()) == "sweep"
+    assert suggest("linkdown", commands()) == "fault link-down A-B"
+    assert suggest("qqqq", commands()) == ""
+
+
+def test_the_nearest_option_is_found_by_its_beginning_or_its_letters() -> None:
+    options = ("-h", "--help", "--seed", "--seeds", "--transport", "--set")
+    assert nearest_option("--transp", options) == "--transport"
+    assert nearest_option("--sede", options) in ("--seed", "--seeds")
+    assert nearest_option("--SEED", options) == "--seed"
+    assert nearest_option("-seed", options) == "--seed"
+    assert nearest_option("--q", options) == ""

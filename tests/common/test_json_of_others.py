@@ -1,16 +1,17 @@
-"""JSON of others takes memory by what it makes, so its commas, colons and opening brackets are counted first."""
+"""JSON and TOML of others have one reader each, with limits: what they make is counted before it takes memory."""
 
 from __future__ import annotations
 
 import ast
 import json
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from common import plain_file
-from common.fields import read_json
+from common.fields import TOML_BYTES_MAX, parse_toml, read_json
 from controller.pipelines import without_places
 from judging.journal import read_file
 from tests.helpers.rooms import ROOT, python_files
@@ -65,3 +66,48 @@ def test_modules_that_read_files_of_others_count_what_they_parse() -> None:
         if "plain_file" in file.read_text() and called & {"json.loads", "json.load"}:
             found.add(file.relative_to(ROOT).as_posix())
     assert found == OWN
+
+
+SHIPPED = {"main.py", "door.py", "solving.py", "texts.py"}
+"""Readers of files that are part of the project: no user gives them one."""
+
+
+class GivenError(ValueError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = ", r"mine\.toml: must be TOML \(Invalid value"),
+        ("a = " + "[" * 5000, r"mine\.toml: must be TOML \(it is nested too deeply\)"),
+        ("\n" + ".".join("a" * 18) + " = 1", r"mine\.toml: line 2 must have at most 16 dots beside numbers \(got 17\)"),
+        ("b = 1\na = " + "1" * 4301 + "\nc = 2", r"mine\.toml: line 2 must have no number of more than 4300 digits"),
+        ("b = 1\na = 0x" + "f" * 5000, r"mine\.toml: line 2 must have no number of more than 4300 digits"),
+        ("a = 0b" + "1_" * 3000 + "1", r"mine\.toml: line 1 must have no number of more than 4300 digits"),
+    ],
+)
+def test_what_is_no_toml_is_named(text: str, said: str) -> None:
+    with pytest.raises(GivenError, match=said):
+        parse_toml(text, "mine.toml", GivenError)
+
+
+@pytest.mark.parametrize("opening", ["a.b", "[a"])
+def test_the_longest_text_costs_at_most_300_mb(opening: str) -> None:
+    """The worst that the limits let through: keys of as many parts as a line may have, a table for each."""
+    parts, closing = ".b" * 15, "]" if opening.startswith("[") else " = 1"
+    text = "".join(f"{opening}{number:x}{parts}{closing}\n" for number in range(1000))
+    tracemalloc.start()
+    parse_toml(text, "mine.toml", GivenError)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most_bytes * TOML_BYTES_MAX < 300_000_000 * len(text)
+
+
+def test_no_other_part_of_the_lab_parses_toml_of_users() -> None:
+    importers = set()
+    for file in python_files():
+        if "tests" not in file.parts and "tomllib" in (text := file.read_text()):
+            imported = [one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Import)]
+            importers |= {file.name for one in imported if one.names[0].name == "tomllib"}
+    assert importers == {"fields.py", *SHIPPED}

@@ -1,11 +1,14 @@
-"""Numbers that C writes down a second time are those of Python, which owns them."""
+"""Numbers and states that C writes down a second time are those of Python, which owns them."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+import mrclab
 from common import uverbs
+from common.states import QPState
+from endpoint import transport
 from endpoint.mrc import cc_profiles
 from endpoint.mrc.paths import ev_profile
 from endpoint.nic import attributes, config
@@ -84,3 +87,14 @@ def test_each_counter_of_drops_is_known_to_judging() -> None:
     judged = {name for name in counters.AFTER_RECEIVING if name.startswith("drop_")}
     assert judged | counters.COUNTED_ELSEWHERE == switch | {"drop_trimmed_share"}  # of virtual time's NIC ports
     assert not judged & counters.COUNTED_ELSEWHERE
+
+
+def test_all_parts_in_python_have_the_same_states() -> None:
+    assert mrclab.QPState is transport.QPState is QPState
+    assert uverbs.STATES == ("reset", "init", "rtr", "rts", "sqd", "error")  # docs/uverbs.md
+
+
+def test_the_library_in_c_spells_the_same_states_in_the_same_order() -> None:
+    text = (Path(__file__).parents[2] / "libmrc/source/qp.c").read_text()
+    table = re.findall(r"\[IBV_QPS_\w+\] = \"(\w+)\"", text)
+    assert tuple(table) == uverbs.STATES

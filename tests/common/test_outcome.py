@@ -1,15 +1,22 @@
-"""How commands end: one line on stderr, and the status that the documentation gives."""
+"""How commands end: one line on stderr and the documented status, also by Ctrl-C and when the reader has gone."""
 
 import ast
+import importlib
 import os
+import re
+import signal
 import sqlite3
+import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from common.interpreter import become
-from common.outcome import FALSE, INTERRUPTED, NOT_DONE, at_the_end, carry_out, error_line
+from cli import main as cli
+from common.interpreter import become, python
+from common.interrupts import all_alike, ending, held_back
+from common.outcome import FALSE, INTERRUPTED, NOT_DONE, TRUE, UNKNOWN, UNREAD, at_the_end, carry_out, error_line
 from common.plain_file import NotPlainError
 from tests.helpers.rooms import python_files
 
@@ -148,3 +155,200 @@ def test_a_script_without_its_interpreter_is_told_as_that(tmp_path: Path) -> Non
         become([str(script)])
     with pytest.raises(FileNotFoundError, match=r"^exec: there is no command 'nosuchthing' on PATH$"):
         become(["nosuchthing"])
+
+
+ROOT = Path(__file__).resolve().parents[2]
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+LONG = "'x' * 100_000"
+"""More than a pipe's buffer in the process holds, so that writing it fails at once."""
+
+
+def unread(*command: str, errors_too: bool = False) -> subprocess.CompletedProcess[str]:
+    """The command with a pipe as standard output that has no reader; with `errors_too` as standard error as well."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        errors = writing if errors_too else subprocess.PIPE
+        return subprocess.run(
+            command, cwd=ROOT, env=BUFFERED, stdout=writing, stderr=errors, text=True, check=False, timeout=120
+        )
+    finally:
+        os.close(writing)
+
+
+def carried_out(body: str, errors_too: bool = False) -> tuple[int, str | None]:
+    """Status and standard error of a command with this body and such an output."""
+    lines = [
+        "import sys",
+        "from common.outcome import carry_out",
+        "def command():",
+        *(f"  {x}" for x in body.split("\n")),
+    ]
+    done = unread(*python("-c", "\n".join([*lines, "sys.exit(carry_out('lab', command))"])), errors_too=errors_too)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("status", [TRUE, FALSE, UNKNOWN])
+@pytest.mark.parametrize("text", ["'short'", LONG], ids=["short", "long"])
+def test_a_verdict_that_no_reader_takes_is_still_the_status(status: int, text: str) -> None:
+    lines = ["from common.terminal.standard_streams import write_out", f"write_out({text})", "write_out('end')"]
+    written = "\n".join([*lines, f"return {status}"])
+    assert carried_out(written) == (status, "")
+
+
+def test_output_that_is_flushed_at_the_end_does_not_change_the_status() -> None:
+    assert carried_out(f"sys.stdout.write('short')\nreturn {FALSE}") == (FALSE, "")
+
+
+def test_a_command_that_its_reader_has_ended_does_not_report_true() -> None:
+    assert carried_out(f"while True: sys.stdout.write({LONG})") == (UNREAD, "")
+
+
+def test_an_error_whose_line_no_reader_takes_keeps_its_status() -> None:
+    assert carried_out("raise ValueError('amiss')", errors_too=True)[0] == NOT_DONE
+
+
+def test_a_console_goes_on_without_its_reader() -> None:
+    body = "from common.terminal.console import LastingConsole\nconsole = LastingConsole()\n"
+    body += f"for line in range(3): console.print(line)\nsys.stdout.write({LONG})\nreturn {UNKNOWN}"
+    assert carried_out(body) == (UNKNOWN, "")
+
+
+def test_no_part_of_the_lab_makes_a_console_that_ends_the_process() -> None:
+    made = re.compile(r"\bConsole\(")
+    found = [file for file in python_files() if made.search(file.read_text())]
+    assert not found
+
+
+@pytest.mark.parametrize("form", ["text", pytest.param("json", marks=pytest.mark.slow)])
+def test_a_run_without_a_reader_is_whole_and_has_its_own_status(tmp_path: Path, form: str) -> None:
+    """A run that is stopped early is unknown."""
+    words = ("run", "smoke", "--world", "simulated", "--until", "1", "--seed", "1", "--format", form)
+    done = unread(*python("-m", "cli", *words, "--runs", str(tmp_path)))
+    assert (done.returncode, done.stderr) == (UNKNOWN, "")
+    assert '"unknown"' in (tmp_path / "latest" / "verdict.json").read_text()
+    assert (tmp_path / "latest" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list",),
+        ("list", "--format", "json"),
+        ("topo", "show", "lab"),
+        ("--version",),
+        ("trace", "--plan", "tiny", "h0", "h1"),
+    ],
+)
+def test_a_command_whose_output_is_closed_says_so(words: tuple[str, ...]) -> None:
+    command = ["sh", "-c", '"$@" >&-', "sh", *python("-m", "cli", *words)]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    said = "mrclab: standard output must be open (it is closed): >/dev/null drops what is written there\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+def test_no_file_of_a_command_takes_the_number_of_a_closed_stream(tmp_path: Path) -> None:
+    code = (
+        "import sys, os; from common.outcome import carry_out\n"
+        f"def command():\n with open({str(tmp_path / 'file')!r}, 'w') as file:\n"
+        "  sys.stderr.write('to no one'); return file.fileno()\n"
+        "sys.exit(carry_out('x', command))"
+    )
+    done = subprocess.run(["sh", "-c", '"$@" <&- 2>&-', "sh", *python("-c", code)], check=False)
+    assert done.returncode > 2
+    assert (tmp_path / "file").read_text() == ""
+
+
+def test_ctrl_c_while_a_command_is_still_being_imported_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib, "import_module", interrupted)
+    assert cli.main(["list"]) == 130
+    assert capsys.readouterr().err == "mrclab: interrupted\n"
+
+
+ENDING = [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
+
+
+@pytest.fixture(params=[signal.SIGINT, *ENDING])
+def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
+    """A signal that raises KeyboardInterrupt here, whatever whoever started this process has made of it."""
+    before = signal.signal(request.param, signal.default_int_handler)
+    yield request.param
+    signal.signal(request.param, before)
+
+
+def test_what_is_held_back_comes_when_the_work_is_done_and_not_before(number: signal.Signals) -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_back():  # noqa: PT012
+        signal.raise_signal(number)
+        signal.raise_signal(number)
+        done.append("all of it")
+    assert done == ["all of it"]
+    assert signal.getsignal(number) is signal.default_int_handler
+
+
+def test_in_another_thread_nothing_is_held_back_and_nothing_breaks(number: signal.Signals) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: held_back().__enter__()).result() is None
+    assert signal.getsignal(number) is signal.default_int_handler
+
+
+def test_nothing_is_raised_when_nobody_pressed_it_and_a_failure_goes_before_it(number: signal.Signals) -> None:
+    with held_back():
+        pass
+    with pytest.raises(ValueError, match="its own"), held_back():  # noqa: PT012
+        signal.raise_signal(number)
+        raise ValueError("its own")
+
+
+@pytest.mark.parametrize("second", ENDING)
+@pytest.mark.parametrize("number", ENDING, indirect=True)
+def test_a_second_signal_does_not_break_into_what_the_first_one_cleans_up(
+    number: signal.Signals, second: signal.Signals
+) -> None:
+    """`timeout` sends two, and the end of a session SIGTERM and SIGHUP."""
+    before = signal.signal(second, signal.default_int_handler)
+    cleaned: list[bool] = []
+
+    def command() -> None:
+        with all_alike():
+            try:
+                signal.raise_signal(number)
+            finally:
+                signal.raise_signal(second)
+                cleaned.append(True)
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            command()
+    finally:
+        signal.signal(second, before)
+    assert cleaned
+
+
+@pytest.mark.parametrize("number", ENDING, indirect=True)
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored(number: signal.Signals) -> None:
+    """`nohup` ignores SIGHUP, and a shell SIGQUIT of what it runs in the background."""
+    signal.signal(number, signal.SIG_IGN)
+    with all_alike(), held_back():
+        signal.raise_signal(number)
+        assert number not in ending()
+    assert signal.getsignal(number) is signal.SIG_IGN
+
+
+@pytest.mark.slow
+def test_a_view_that_is_ended_by_many_signals_leaves_no_folder(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    words = python("-m", "cli", "view", "tiny")
+    with subprocess.Popen(words, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as view:
+        assert view.stdout is not None
+        assert "http://127.0.0.1:" in view.stdout.readline()
+        assert list(tmp_path.glob("mrclab-view-*"))
+        while view.poll() is None:
+            view.send_signal(signal.SIGTERM)
+    assert view.returncode in (130, -signal.SIGTERM)  # a signal may come between the clean-up and the end
+    assert not list(tmp_path.glob("mrclab-view-*"))

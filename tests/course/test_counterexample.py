@@ -1,5 +1,7 @@
-"""The counterexample of a hunt: its scenario loads, and its replay opens."""
+"""What a hunt for a student's algorithm finds: a scenario that loads and imports what there is, a replay that opens."""
 
+import ast
+import importlib
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,15 @@ def test_a_hunt_shrinks_what_breaks_an_idea_to_a_replay(name: str, tmp_path: Pat
         page.until_read()
         assert page.value("lab.picture().goodput_bps") > 0
         assert page.console == []
+
+
+@pytest.mark.parametrize("checks", [found.OF_MRC, found.OF_ANY], ids=["mrc", "any"])
+def test_a_found_scenario_imports_what_there_is(checks: tuple[str, str, str]) -> None:
+    own = f"from {checks[0]} import {checks[1]}"
+    lines = [line for line in found.TEMPLATE.splitlines() if line.startswith("from ") and "{" not in line]
+    for node in ast.parse("\n".join([*lines, own])).body:
+        assert isinstance(node, ast.ImportFrom)
+        module = importlib.import_module(node.module or "")
+        for name in node.names:
+            assert hasattr(module, name.name), f"{node.module} has no {name.name}"
+    assert ("must_hold" in checks[2]) == (checks is found.OF_MRC)

@@ -1,22 +1,15 @@
-"""Every command that README and docs show is run, and the output that they show is what the command prints.
-
-Words after `console` say what a block needs: `root` (namespaces), `slow` (too long for every run of the tests), `up` (a
-lab that the block brings up itself, so that `down` follows), `verbs` and `perftest` (libibverbs-dev and perftest of
-Debian), `nonzero` (it shows a failure and exits with 1), `exempt` (the page says why it cannot be run), `chapter` (the
-page's blocks are one session, run in their order by a test of its own), `virtual` (runs in virtual time:
-`test_sessions_in_docs.py`). A command that ends in `# exits with 1` does so.
-
-Where real links and clocks are measured (`root`), figures differ from run to run and the lines are not compared.
-"""
+"""What README and docs show is run, command by command and section by section; its output is what is printed."""
 
 import os
 import re
 import subprocess
 from collections import Counter
+from itertools import groupby
+from pathlib import Path
 
 import pytest
 
-from tests.helpers.console_blocks import PAGES, ROOT, blocks, missing, printed_by
+from tests.helpers.console_blocks import PAGES, ROOT, Block, blocks, missing, printed_by
 from tests.helpers.pytorch.world import require_torch
 from tests.libmrc.requirements import PERFTEST, REQUIREMENTS
 from topo.emulation import state
@@ -110,3 +103,37 @@ def test_the_chapter_on_the_living_lab_runs_from_end_to_end() -> None:
     finally:
         for words in (["down"], ["down", "--name", "blue"]):
             subprocess.run([str(ROOT / "lab"), *words], cwd=ROOT, check=False, capture_output=True, timeout=120)
+
+
+FOLDERS = ("docs", "schedules")
+"""Folders of the tree that commands on pages read."""
+SESSIONS = {
+    place: list(found)
+    for place, found in groupby((block for block in blocks() if "virtual" in block.words), lambda block: block.place)
+}
+PARAMETERS = [
+    pytest.param(session, id=place, marks=[pytest.mark.slow] if any("slow" in block.words for block in session) else [])
+    for place, session in SESSIONS.items()
+]
+
+
+@pytest.mark.skipif(
+    os.environ.get("MRCLAB_COMPILED") == "off",
+    reason="takes three times as long interpreted; ./lab test runs it compiled",
+)
+@pytest.mark.parametrize("session", PARAMETERS)
+def test_a_session_in_virtual_time_prints_what_the_page_shows(session: list[Block], tmp_path: Path) -> None:
+    if any("torch" in block.words for block in session):
+        require_torch()
+    lab = tmp_path / "lab"
+    lab.write_text(f'#!/bin/sh\nexec "{ROOT}/lab" "$@"\n')
+    lab.chmod(0o755)
+    for name in FOLDERS:
+        (tmp_path / name).symlink_to(ROOT / name)
+    differs = []
+    for block in session:
+        printed = printed_by(block, tmp_path, 600)
+        line = missing(block.shown, printed)
+        if line is not None:
+            differs.append(f"{block.name}: not printed: {line}\nThe output is\n{printed}")
+    assert not differs, "\n\n".join(differs)

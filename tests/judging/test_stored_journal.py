@@ -1,20 +1,22 @@
-"""A journal that stays on disk reads as one in memory does, and is judged the same."""
+"""The journal survives what kills its writers, merges by time, and reads from disk as from memory."""
 
 import json
 import lzma
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.journal import Line
+from common.journal import Journal, Line
+from judging import evidence
 from judging import run as runs
-from judging.journal import merge
+from judging.journal import fault_of, merge, read_file, write_merged
 from judging.judge import judge
-from judging.run import Run, StoredJournal, grouped
+from judging.run import SECOND_NS, Run, StoredJournal, grouped
 from running.assessment import setting_of
 from scenarios import library
 from topo.plan import Plan
@@ -88,3 +90,98 @@ def test_a_stored_journal_takes_a_fraction_of_the_memory_of_parsed_lines(tmp_pat
         used.append(int(subprocess.run(words, capture_output=True, text=True, check=True).stdout))
     assert used[1] < 40_000 * 200  # bytes a line; a parsed line takes some 5,000
     assert used[1] - used[0] < 30_000 * 200
+
+
+def test_lines_of_several_writers_merge_by_time(tmp_path: Path) -> None:
+    clock = iter([30, 10, 20])
+    first = Journal(tmp_path / "a.jsonl", "a", lambda: next(clock))
+    second = Journal(tmp_path / "b.jsonl", "b", lambda: next(clock))
+    first.write("x")
+    second.write("y")
+    second.write("z", t_ns=40)
+    lines = merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+    assert [(line["t_ns"], line["node"], line["kind"]) for line in lines] == [
+        (10, "b", "y"),
+        (30, "a", "x"),
+        (40, "b", "z"),
+    ]
+
+
+def test_a_torn_last_line_is_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"t_ns": 1, "node": "a", "kind": "x"}\n{"t_ns": 2, "no')
+    assert [line["t_ns"] for line in read_file(path)] == [1]
+
+
+def test_an_unreadable_line_becomes_an_error_line_and_the_rest_counts(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"t_ns": 1, "node": "a", "kind": "x"}\nnonsense\n[]\n{"t_ns": 4, "node": "a", "kind": "y"}\n')
+    lines = read_file(path)
+    assert [line["kind"] for line in lines] == ["x", "error", "error", "y"]
+    assert "a.jsonl:2" in lines[1]["message"]
+
+
+@pytest.mark.parametrize(
+    ("sample", "said"),
+    [
+        ({"qps": [{"qp": 1}], "ports": [{"port": 1}, {"port": 2}]}, ""),
+        ({"qps": [{"qp": 1}, 5]}, "'qps' must be a list of objects"),
+        ({"ports": 5}, "'ports' must be a list of objects"),
+        ({"ports": [{"port": 1}, {"port": "2"}]}, "in 'ports', 'port' must be of type int (got '2')"),
+    ],
+)
+def test_a_sample_is_read_only_if_each_part_of_it_can_be(sample: dict[str, object], said: str) -> None:
+    assert fault_of({"t_ns": 1, "node": "h0", "kind": "sample", **sample}) == said
+
+
+def test_the_merged_journal_reads_back_as_it_was(tmp_path: Path) -> None:
+    lines = [{"t_ns": 1, "node": "a", "kind": "x", "extra": {"kept": [1, 2]}}]
+    write_merged(lines, tmp_path / "journal.jsonl")
+    assert read_file(tmp_path / "journal.jsonl") == lines
+    assert json.loads((tmp_path / "journal.jsonl").read_text()) == lines[0]
+
+
+Build = Callable[..., Run]
+RAISED = "AlgorithmError: mine.py:17: ZeroDivisionError: division by zero (in congestion Mine.on_ack)"
+CTRL_C = "KeyboardInterrupt: "
+
+
+def broken_off(made_up: Build, at_s: float, message: str) -> Run:
+    """A run of three phases, from 2 s to 24 s, that an exception ended at this time."""
+    lines = [line for line in made_up().lines if int(line["t_ns"]) <= at_s * SECOND_NS]
+    error = {"t_ns": round(at_s * SECOND_NS), "node": "runner", "kind": "error", "message": message, "fatal": True}
+    return Run([*lines, error])
+
+
+@pytest.mark.parametrize(
+    ("at_s", "message", "said"),
+    [
+        (18, RAISED, f"the run was interrupted in phase 'faults': {RAISED}"),
+        (18, CTRL_C, "the run was interrupted in phase 'faults'"),
+        (18, "OSError: no space\n left", "the run was interrupted in phase 'faults': OSError: no space left"),
+        (26, RAISED, f"the run was interrupted after its last phase: {RAISED}"),
+        (26, CTRL_C, "the run was interrupted after its last phase"),
+        (-1, RAISED, f"the run has no phases: it ended before it began: {RAISED}"),
+        (-1, CTRL_C, "the run has no phases: it ended before it began"),
+    ],
+)
+def test_a_run_that_was_broken_off_is_unknown_and_names_what_ended_it(
+    at_s: float, message: str, said: str, made_up: Build
+) -> None:
+    found = evidence.complete(broken_off(made_up, at_s, message))
+    assert (found.holds, found.spoils, found.reason) == (None, True, said)
+
+
+def test_another_error_after_the_last_phase_is_false(made_up: Build) -> None:
+    found = evidence.complete(broken_off(made_up, 26, "RuntimeError: agent h3 died"))
+    assert (found.holds, found.reason) == (False, "runner failed: RuntimeError: agent h3 died")
+
+
+def test_a_run_without_the_journal_of_a_host_is_unknown(made_up: Build) -> None:
+    """Its messages would count as never posted."""
+    lines = made_up().lines
+    hosts = {line["node"] for line in lines if line["kind"] == "process" and line["role"] == "agent"}
+    options = {"t_ns": 0, "node": "runner", "kind": "options", "hosts": len(hosts)}
+    assert evidence.complete(Run([*lines, options])).holds is True
+    lost = evidence.complete(Run([line for line in [*lines, options] if line["node"] != min(hosts)]))
+    assert (lost.holds, lost.spoils, lost.reason) == (None, True, f"1 of {len(hosts)} hosts have no journal")

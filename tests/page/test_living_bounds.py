@@ -1,5 +1,6 @@
-"""A lab that stays up for days: millions of lines of its hosts leave files and memory bounded."""
+"""A lab that stays up for days: files and memory bounded, and each rate of one interval."""
 
+import json
 import resource
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from cli.traffic import JOURNAL_BYTES
 from common.journal import Journal
 from page.feed import LIVE_LINES_MAX, Feed
+from page.live import ChangedCounters
 from topo.planfile import load_plan
 
 DAYS, WEEKS = 1_000_000, 10_000_000
@@ -59,3 +61,19 @@ def test_millions_of_lines_of_a_living_lab_leave_files_and_memory_bounded(lines:
     warm = grown_kb[3 * LIVE_LINES_MAX // (LOOK_S * len(hosts))]  # the window has been full three times by then
     assert grown_kb[-1] < 1.1 * warm
     print(f"{written:,} lines, {most_lines:,} kept, {most_files >> 20} MiB of files, {grown_kb[-1] >> 10} MiB resident")
+
+
+LOOK_NS = 500_000_000
+
+
+def test_a_counter_that_rests_is_journalled_before_its_next_change_and_once_after_it(tmp_path: Path) -> None:
+    counted = [0, 0, 0, 70, 90, 90, 90, 90, 100, 100, 100]
+    journal = Journal(tmp_path / "switches.jsonl", "lab")
+    counters = ChangedCounters(journal)
+    for look, packets in enumerate(counted):
+        counters.look("p0l0", look * LOOK_NS, [{"port": 1, "tx_packets": packets}])
+    counters.look("p0l1", 0, [])
+    lines = [json.loads(line) for line in (tmp_path / "switches.jsonl").read_text().splitlines()]
+    told = [(line["t_ns"] // LOOK_NS, line["ports"][0]["tx_packets"]) for line in lines if line["device"] == "p0l0"]
+    assert told == [(0, 0), (1, 0), (2, 0), (3, 70), (4, 90), (5, 90), (7, 90), (8, 100), (9, 100)]
+    journal.close()

@@ -1,21 +1,27 @@
-"""Parts of the page in Chromium, each on a few journal lines: rates that end, faults by value, late packets."""
+"""Parts of the page in Chromium, each on a few journal lines; what it starts from; colours for people who see fewer."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from page.microscope import Microscope
 from page.request_handler import RequestHandler
+from page.scene import all_refusals, looks, refusals, scene, verbs
 from page.view import View, plan_view
 from page.viewer import Viewer
 from running.timeline import Paper
 from tests.helpers import browser as browsers
 from tests.page.conftest import answering
-from topo.fault import ActiveFaults
+from topo.fault import VERBS, ActiveFaults, targets
+from topo.graph import links
+from topo.plan import SwitchKind
 from topo.planfile import load_plan
 
 TINY = load_plan("tiny")
@@ -325,3 +331,121 @@ def test_a_live_run_that_is_over_stays_at_its_end_and_asks_nothing(
     opened.page.keyboard.press("Space")  # play: a run that has ended begins anew
     opened.until("lab.player.playing && lab.player.t < 3e9")
     assert opened.console == []
+
+
+PAGE = Path(__file__).parents[2] / "page" / "browser"
+MEANINGS = ("busy", "broken", "warn", "gone", "good")
+# Machado, Oliveira and Fernandes 2009, table 1, severity 1.0; for linear RGB.
+SEEN = {
+    "everybody": np.eye(3),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "tritanopia": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+    ),
+}
+XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
+WHITE = XYZ @ np.ones(3)
+
+
+def themes() -> dict[str, dict[str, str]]:
+    style = (PAGE / "style.css").read_text()
+    light, dark = re.findall(r":root(?:\.dark)? \{(.*?)\}", style, re.DOTALL)
+    return {name: dict(re.findall(r"--(\w+): (#\w{6})", text)) for name, text in (("light", light), ("dark", dark))}
+
+
+def linear(colour: str) -> np.ndarray:
+    """sRGB (IEC 61966-2-1) to linear light."""
+    values = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def lab(light: np.ndarray) -> np.ndarray:
+    """CIE 1976 L*a*b* of linear RGB."""
+    x, y, z = ((t ** (1 / 3)) if t > 216 / 24389 else (24389 / 27 * t + 16) / 116 for t in XYZ @ light / WHITE)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.1: the ratio of relative luminances."""
+    bright, dim = sorted((float((XYZ @ linear(colour))[1]) for colour in (one, other)), reverse=True)
+    return (bright + 0.05) / (dim + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("eyes", SEEN)
+def test_what_means_something_else_looks_different_to_everybody(theme: str, eyes: str) -> None:
+    colours = themes()[theme]
+    seen = {name: lab(np.clip(SEEN[eyes] @ linear(colours[name]), 0, 1)) for name in MEANINGS}
+    for one, other in combinations(MEANINGS, 2):
+        assert np.linalg.norm(seen[one] - seen[other]) > 10, (one, other)  # some four just noticeable differences
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_letters_and_lines_stand_out_from_the_paper(theme: str) -> None:
+    colours = themes()[theme]
+    for paper in ("paper", "sheet"):
+        assert contrast(colours["ink"], colours[paper]) >= 7
+        assert contrast(colours["soft"], colours[paper]) >= 4.5
+        for name in MEANINGS:
+            assert contrast(colours[name], colours[paper]) >= 3, name  # of graphics (1.4.11)
+
+
+def test_no_condition_and_no_sign_is_told_by_its_colour_alone() -> None:
+    shapes = (PAGE / "drawing" / "shapes.js").read_text()
+    drawn = re.findall(r"name: \"([\w -]+)\", colour: \"\w+\", draw: (\w+)", shapes)
+    assert len(drawn) == len({draw for _, draw in drawn}) == 6
+    conditions = re.findall(r"(\w+): \{ dash: \[([\d, ]+)\], colour: \"\w+\", sign: \"(.)\"", shapes)
+    assert len(conditions) == 7
+    signs = {name: sign for name, _, sign in conditions}
+    assert len({(dash, sign) for _, dash, sign in conditions if sign != "✕"}) == 5
+    assert [name for name, sign in signs.items() if sign == "✕"] == ["dead", "crashed"]  # a cable, a switch
+
+
+@pytest.mark.parametrize("name", ["tiny", "lab", "rack", "wide", "pods"])
+def test_every_node_has_a_place_of_its_own_and_every_cable_two_ends(name: str) -> None:
+    plan = load_plan(name)
+    told = scene(plan)
+    places = {tuple(row[3:5]) for row in told["nodes"]}
+    assert len(places) == len(told["nodes"]) == plan.host_count + plan.switch_count
+    names = {row[0] for row in told["nodes"]}
+    assert len(told["cables"]) == len(list(links(plan)))
+    assert all(a in names and b in names for a, b, *_ in told["cables"])
+    assert told == scene(plan)
+
+
+def test_every_verb_is_told_with_how_it_looks() -> None:
+    assert {verb["name"]: verb["looks"] for verb in verbs()} == {
+        "link-down": "dead", "blackhole": "dead", "loss": "lossy", "delay": "late", "rate": "slow",
+        "port-down": "dead", "optics-down": "dead", "switch-stop": "stopped", "switch-crash": "crashed",
+        "switch-reboot": "crashed", "drain": "drained", "drain-port": "drained",
+    }  # fmt: skip
+    assert all(looks(verb) != "running" for verb in VERBS.values())
+
+
+@pytest.mark.parametrize("kind", ["embedded", "bmv2", "linux"])
+def test_what_a_kind_cannot_do_is_refused_with_the_reason(kind: SwitchKind) -> None:
+    plan = replace(load_plan("tiny"), switch=kind)
+    told = all_refusals(plan)
+    for key, verdicts in told.items():
+        for verb, why in verdicts.items():
+            spec = VERBS[verb]
+            if kind not in spec.kinds:
+                assert "cannot" in why, (key, verb)
+    assert told[f"switch {kind}"].keys() == {verb.name for verb in VERBS.values() if verb.target == "switch"}
+
+
+def test_refusals_are_those_of_the_fault_verbs_for_every_target() -> None:
+    plan = load_plan("tiny")
+    for verb in VERBS.values():
+        possible = set(targets(plan, verb.name))
+        for target in ("p0l0-p0s1", "h0-p0l0", "p0l1>p0s0", "p0l0>h0", "h0>p0l0", "h1.p1", "h1", "p1s0"):
+            verdicts = refusals(plan, target)
+            if verb.name in verdicts:
+                assert (verdicts[verb.name] == "") == (target in possible), (verb.name, target)

@@ -1,4 +1,4 @@
-"""The file of a page's runs: `./lab reproduce --keep` writes it, goes on from it, and refuses what is none."""
+"""`./lab reproduce`: options that are refused, short forms that say so first, and the file that keeps a page's runs."""
 
 import gzip
 import json
@@ -9,10 +9,12 @@ import pytest
 
 from cli import main as cli
 from paper import catalogue, kept_runs
+from paper.outcome import JUDGED, NOT_RUN, POWERLESS, Outcome
 from paper.perform import FigureTask, parts_of, task
-from paper.report import standing, table
+from paper.report import short, standing, table
 from studies.sweeping.row import Row, broken
 from studies.sweeping.sweep import RowStore
+from tests.helpers.page_text import text_of
 from tests.helpers.quick_sweep import inline
 
 FIGURE = "9a"
@@ -178,3 +180,89 @@ def test_options_that_cannot_be_are_refused(
     assert cli.main(["reproduce", *words.split(), "--runs", "runs"]) == 2
     assert said in capsys.readouterr().err
     assert os.listdir() == ["shown"]
+
+
+@pytest.mark.parametrize("name", ["99", "9z", "7", "shape", "incast"])
+def test_a_wrong_name_gets_all_choices(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert cli.main(["reproduce", "9a", name, "--runs", str(tmp_path / "runs")]) == 2
+    said = capsys.readouterr().err
+    choices = ", ".join([*catalogue.MODULES, *catalogue.ON_DEMAND])
+    assert f"FIGURE must be one of {choices} (got {name!r})" in said
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("1", "Figure 1 draws two topologies and measures nothing"),
+        ("2", "Figure 2 draws how switches forward SRv6 packets, and measures nothing"),
+        ("3", "Figure 3 draws how an SRv6 address is made from an EV, and measures nothing"),
+        ("7", "`./lab reproduce 6` runs this event"),
+        ("13", "Figure 13 is part of figure 12: `./lab reproduce 12` compares"),
+    ],
+)
+def test_a_figure_of_the_paper_that_is_missing_gets_the_reason(
+    name: str, said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cli.main(["reproduce", name, "--runs", str(tmp_path)]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_each_of_the_papers_22_figures_is_run_or_its_absence_has_a_reason() -> None:
+    run = {name.rstrip("abcd") for name in catalogue.MODULES}
+    numbers = {str(number) for number in range(1, 23)}
+    assert numbers - run == set(catalogue.MISSING)
+
+
+FIRST = "This is the short form (--short): its runs last seconds and only show that everything works."
+JUDGEMENTS = (*JUDGED, NOT_RUN, POWERLESS, "judged:", "calibrat", "agrees", "opposite", "order holds", "difference")
+
+
+def begins(text: str) -> str:
+    """The first lines, as one."""
+    return " ".join(" ".join(text.splitlines()[:8]).split())
+
+
+def made(task: FigureTask) -> Row:
+    """A row with all numbers and curves that the figure asks for."""
+    figure = catalogue.find(task.figure)
+    named = [one.measured for one in figure.quantities if one.measured is not None]
+    named += [one.measured for one in figure.experiments]
+    named += [one.fails.measured for one in figure.quantities if one.fails is not None]
+    numbers = {name.partition(":")[2]: 3.0 for name in named}
+    curves = {name.partition(":")[2]: [[0, 1], [1, 2]] for chart in figure.charts for name in chart.ours}
+    return Row(task.key, task.seed, "made", metrics=numbers, curves=curves)
+
+
+@pytest.mark.parametrize("names", [["14"], []])
+def test_the_short_form_of_figures_says_that_no_number_counts_and_judges_none(
+    names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("studies.farm.pool.Pool", lambda *_: inline(made))
+    monkeypatch.setattr(catalogue, "MODULES", {"14": catalogue.MODULES["14"]})
+    assert cli.main(["reproduce", *names, "--short", "--plain", "--runs", str(tmp_path)]) == 0
+    told = "\n".join(line for line in capsys.readouterr().out.splitlines() if not line.startswith("["))
+    made_there = tmp_path / "reproduction-short"
+    html, content = ((made_there / f"reproduction.{kind}").read_text() for kind in ("html", "json"))
+    assert begins(told).startswith(FIRST)
+    assert FIRST in html.partition("<h2")[0]
+    assert content.lstrip("{\n ").startswith('"short": true')
+    for text in (told, content, html.partition("<body>")[2]):
+        assert not [judgement for judgement in JUDGEMENTS if judgement in text]
+    assert [row["ours"] for row in json.loads(content)["rows"]] == [3.0] * 4
+    assert "| flow 1's share on EV-B | of its packets | 1 | 3 |" in text_of(html)
+    assert "## Runs" in text_of(html)
+
+
+def test_only_the_json_of_a_short_form_has_the_key_short() -> None:
+    outcome = Outcome(catalogue.find("14"), {}, ["mrc"])
+    assert "short" not in json.loads(standing.document([outcome]))
+    assert next(iter(json.loads(short.document([outcome])))) == "short"
+
+
+def test_a_figure_of_a_short_form_says_how_many_of_its_runs_were_made() -> None:
+    figure = catalogue.find("14")
+    broken = Row("k", 1, "made", error="disk full")
+    outcomes = [Outcome(figure, {}, ["a", "b"]), Outcome(figure, {"a": broken}, ["a", "b"])]
+    assert [row[2] for row in short.runs(outcomes)] == ["0 of 2", "1 of 2, broken off"]
+    assert "disk full" in short.html(outcomes)

@@ -1,4 +1,4 @@
-"""The words for a lab that is up, on real links: counters, inspect, exec, graph."""
+"""A lab that is up, on real links: its commands, and ranks in its hosts that train and leave the lab as it was."""
 
 import functools
 import json
@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.living_lab import mrclab, tiny
+from tests.helpers.interrupts import heeding_interrupts
+from tests.helpers.living_lab import MRCLAB, mrclab, tiny
+from tests.helpers.pytorch.world import EXAMPLES, require_torch
 from tests.helpers.waiting import eventually
 from topo.emulation.lab import Lab
 from topo.path import paths
@@ -201,3 +203,92 @@ def test_a_capture_of_several_links_goes_through_a_pipe_and_is_decoded_without_f
     finally:
         mrclab("traffic", "stop", "all")
     assert not Path("-").exists()
+
+
+def test_trace_uses_the_tables_that_the_switches_hold_now(lab: Lab) -> None:
+    before = json.loads(mrclab("trace", "h0", "h3", "--format", "json"))
+    assert before["reached"] == "h3"
+    assert len(before["hops"]) == 3
+    mrclab("fault", "switch-crash", before["hops"][1]["switch"])
+    try:
+        mrclab("trace", "h0", "h3", "--format", "json", status=1)
+    finally:
+        mrclab("undo", "all")
+    assert json.loads(mrclab("trace", "h0", "h3", "--format", "json")) == before
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (("link-down", "p0l0-p0s0"), "p0l0>p0s0 is down (fault: link-down p0l0-p0s0)"),
+        (("switch-crash", "p0s0"), "p0s0 has crashed"),
+    ],
+)
+def test_trace_and_paths_agree_with_a_ping_along_the_path(lab: Lab, fault: tuple[str, ...], said: str) -> None:
+    def arrives() -> bool:
+        command = ["ip", "netns", "exec", "h0", "ping", "-c", "3", "-i", "0.2", "-W", "1", "fd00:1:1::1"]
+        return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
+
+    path = next(paths(lab.plan, lab.plan.host("h0"), lab.plan.host("h3")))
+    lab.steer(path)
+    try:
+        assert arrives()
+        mrclab("trace", "h0", "h3")
+        mrclab("fault", *fault)
+        traced = mrclab("trace", "h0", "h3", status=1)
+        listed = mrclab("paths", "h0", "h3")
+        assert not arrives()
+        assert said in traced
+        assert traced.endswith("no host receives it\n")
+        assert said in listed
+        assert listed.count("DEAD") == 1
+        assert "DEAD" not in mrclab("paths", "h0", "h3", "--plan", "tiny")
+    finally:
+        mrclab("undo", "all")
+        lab.unsteer(path.source, path.destination)
+
+
+def test_each_rank_is_in_its_host_and_may_import_mrclab_and_nothing_else_of_the_lab(lab: Lab) -> None:
+    code = (
+        "import os, mrclab, importlib.util as find; print(os.environ['RANK'], os.environ['WORLD_SIZE'],"
+        " os.environ['MASTER_ADDR'], mrclab.get_device_list(), find.find_spec('topo'))"
+    )
+    told = mrclab("launch", "--ranks", "h2,h0", "--", "/usr/bin/python3", "-P", "-c", code)
+    assert sorted(told.splitlines()) == [
+        f"h0: 1 2 {_address(lab, 'h2')} ['h0'] None",
+        f"h2: 0 2 {_address(lab, 'h2')} ['h2'] None",
+    ]
+
+
+def _address(lab: Lab, host: str) -> str:
+    told = mrclab("exec", host, "--", "echo", host).strip()
+    assert told != host  # names of hosts stand for addresses
+    return told
+
+
+@pytest.mark.slow
+def test_a_script_trains_on_real_links(lab: Lab) -> None:
+    python = require_torch()
+    told = mrclab("launch", "--ranks", "h0..h3", "--", python, str(EXAMPLES / "ddp.py"), "--steps", "4")
+    losses = [float(line.split()[-1]) for line in told.splitlines() if line.startswith("h0: step")]
+    assert len(losses) == 4
+    assert losses[-1] < losses[0]
+
+
+def test_what_cannot_be_started_is_told_and_ctrl_c_ends_all(lab: Lab) -> None:
+    assert "no command 'nosuchthing'" in mrclab("launch", "--ranks", "h0", "--", "nosuchthing", status=2)
+    assert "must be followed by a command" in mrclab("launch", "--ranks", "h0", status=2)
+    assert "h99" in mrclab("launch", "--ranks", "h99", "--", "true", status=2)
+    process = subprocess.Popen(
+        [*MRCLAB, "launch", "--ranks", "h0..h1", "--", "sh", "-c", "echo here; exec sleep 1000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heeding_interrupts,
+    )
+    assert process.stdout is not None
+    assert {process.stdout.readline(), process.stdout.readline()} == {"h0: here\n", "h1: here\n"}
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    sleeping = ["pgrep", "-f", "sleep 1000"]
+    eventually(lambda: subprocess.run(sleeping, check=False, capture_output=True).returncode == 1, "all have ended")

@@ -1,6 +1,9 @@
-"""Run directories: each run has one of its own, whoever makes others at that moment; names sort by age."""
+"""Run directories have one owner, and names that sort by age; workers end with their owner and leave no file."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +13,8 @@ from threading import Barrier
 import pytest
 
 from running.directory import RunDirectory, before, by_age, find
+from tests.helpers.owner import living
+from tests.helpers.waiting import eventually
 
 MAKERS = 16
 
@@ -99,3 +104,24 @@ def test_a_folder_that_goes_while_runs_are_listed_is_left_out(tmp_path: Path, mo
     monkeypatch.setattr(os, "scandir", removed_just_before)
     assert by_age(tmp_path) == [kept]
     assert not gone.exists()
+
+
+LIMIT_S = 60
+WORKERS = 3
+
+
+@pytest.mark.parametrize("attempt", range(4))
+def test_nothing_is_left_when_the_owner_is_killed_while_all_workers_write(attempt: int, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    owner = subprocess.Popen(
+        [sys.executable, "-m", "tests.helpers.owner", str(WORKERS), str(scratch)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    eventually(lambda: len(list(scratch.glob("*/0"))) >= WORKERS or owner.poll() is not None, "all write", LIMIT_S)
+    assert owner.poll() is None
+    owner.send_signal(signal.SIGKILL)
+    _, errors = owner.communicate(timeout=LIMIT_S)
+    eventually(lambda: not living(owner.pid), "no worker is left", LIMIT_S)
+    assert not scratch.exists(), errors

@@ -1,9 +1,11 @@
-"""The one way into a run: every command takes it, and it is short."""
+"""The one way into a run: every command takes it, it is short, and what is wrong is said before anything is built."""
 
 import argparse
 import ast
 import inspect
+import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from itertools import groupby
@@ -14,6 +16,8 @@ from typing import Any
 import pytest
 
 import controller
+import controller.pipelines
+from cli import main as cli
 from cli.commands.seeds.sweep import make_engine, register
 from cli.main import main
 from common.journal import Journal
@@ -29,6 +33,7 @@ from studies.hunting.draw import draw
 from tests.helpers.chosen import chosen
 from tests.helpers.quick_sweep import quick_subjects, write_quick
 from tests.helpers.rooms import python_files
+from topo.emulation.lab import Lab
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/decisions/one-way-into-a-run.md"
@@ -215,3 +220,89 @@ def test_the_number_of_runs_at_once_leaves_a_tenth_of_memory_free() -> None:
 def test_a_prepared_run_says_what_it_takes(tmp_path: Path) -> None:
     spec = chosen([str(write_quick(tmp_path)), "--world", "simulated", "--seed", "1"])
     assert prepare(spec).needed == estimate.estimate(spec)
+
+
+PROGRAMS = Path(controller.pipelines.PROGRAMS)
+WORDS = [("run", "smoke", "--world", "simulated", "--plain"), ("trace", "h0", "h3", "--plan", "tiny"), ("up", "tiny")]
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of p4/ that the commands use instead; nothing may come to building a lab."""
+    folder = tmp_path / "p4"
+    shutil.copytree(PROGRAMS, folder)
+    monkeypatch.setattr(controller.pipelines, "PROGRAMS", folder)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+
+    def up(*_: object, **__: object) -> None:
+        raise AssertionError("a lab was built")
+
+    monkeypatch.setattr(Lab, "up", up)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def edit(folder: Path, old: str, new: str) -> None:
+    """Replace a text in every file of a P4 program; at least one must hold it."""
+    found = [path for path in folder.rglob("*.p4") if old in path.read_text()]
+    assert found
+    for path in found:
+        path.write_text(path.read_text().replace(old, new))
+
+
+@pytest.mark.parametrize("words", WORDS, ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    ("old", "new", "shown", "lines"),
+    [
+        ("hdr.ipv6.hop_limit - 1", "hdr.ipv6.hop_limt - 1", ("error[", "hop_limt", "^"), 99),  # a typo, where it is
+        ("my_sid", "my_own_sid", ("my_sid", "my_own_sid"), 3),  # no table for the controller; the valid names
+    ],
+)
+def test_what_is_wrong_in_a_p4_program_is_shown(
+    words: tuple[str, ...],
+    old: str,
+    new: str,
+    shown: tuple[str, ...],
+    lines: int,
+    programs: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    edit(programs, old, new)
+    assert cli.main(list(words)) == 2
+    said = capsys.readouterr().err
+    assert [word for word in (*shown, "Traceback") if word not in said] == ["Traceback"]
+    assert len(said.splitlines()) <= lines
+    assert not (programs.parent / "runs").exists()
+
+
+SCENARIO = """
+from judging import checks
+from scenarios.scenario import Scenario, TimedFault, Workload, phases
+
+SCENARIO = Scenario(
+    name="mine", title="Mine", description="", plan="tiny", phases=phases(),
+    workloads=lambda setting: [Workload("all_reduce", {"rounds": 0})],
+    timeline=lambda setting: TIMELINE,
+    checks=lambda setting: CHECKS,
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("timeline", "judged", "said"),
+    [
+        ("[]", "[checks.goodput_keep(0.1)]", "AttributeError: module 'judging.checks' has no attribute"),
+        ("[TimedFault()]", "[]", "TypeError: TimedFault.__init__() missing"),
+        ("[][1]", "[]", "IndexError: list index out of range"),
+    ],
+)
+def test_what_breaks_in_a_scenario_of_ones_own_is_said_with_its_line(
+    timeline: str, judged: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(SCENARIO.replace("TIMELINE", timeline).replace("CHECKS", judged))
+    runs = tmp_path / "runs"
+    assert cli.main(["run", str(file), "--world", "simulated", "--plain", "--runs", str(runs)]) == 2
+    printed = capsys.readouterr().err
+    assert f"mine.py:{8 if timeline != '[]' else 9}: {said}" in printed
+    assert not runs.exists()

@@ -2,14 +2,17 @@
 
 import io
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
 
+from cli.main import main
 from studies.contest.report import differences
 from studies.contest.result import Match
+from studies.hunting.attempt_pool import AttemptPool
 from studies.hunting.progress import HuntProgress
 from studies.sweeping.metric import METRICS
 from studies.sweeping.progress import SweepProgress
@@ -127,3 +130,18 @@ def test_the_name_of_a_metric_is_escaped_in_the_text_alternative() -> None:
     picture = ecdf(metric, [statement(Variant("smoke"), "", rows(1.0, 2.0))])
     assert picture is not None
     assert ElementTree.fromstring(picture).get("aria-label") == 'Distribution of a" onload="b & <c>'
+
+
+@pytest.mark.parametrize("option", ["--output", "--runs"])
+def test_a_folder_that_cannot_keep_a_finding_is_refused_before_the_hunt(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(AttemptPool, "outcomes", lambda *_: pytest.fail("a try was made"))
+    file = tmp_path / "file"
+    file.write_text("kept")
+    for folder in (file, file / "below" / "it"):
+        assert main(["hunt", "--tries", "1", "--plain", option, str(folder)]) == 2
+        assert capsys.readouterr().err.endswith(
+            f"{option} must be a folder that can be written, or made (got {folder})\n"
+        )
+    assert file.read_text() == "kept"

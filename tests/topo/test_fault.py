@@ -1,12 +1,23 @@
-"""Faults as values: what is refused by name, and what a set of them means for ports and switches."""
+"""Faults as values: verbs, targets and numbers, what is refused by name, and what a set of them means for a fabric."""
 
+import ast
+import io
+import json
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.commands.lab import fault_json
+from topo.emulation.lab import Lab
 from topo.fault import (
     VERBS,
     Fault,
@@ -238,3 +249,114 @@ def test_routing_sees_dead_links_and_switches_but_no_grey_ones():
     assert {frozenset(link) for link in dead_links(plan, faults)} == {
         frozenset(pair) for pair in [("p0l0", "p0s1"), ("p0s0", "p0l0"), ("p0s0", "p0l1"), ("p0l1", "p0s1")]
     }
+
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = "topo/fault/verb.py"
+SCANNED = (
+    "common", "controller", "endpoint", "switch", "topo", "cli/commands", "judging", "running",
+    "scenarios/scenario.py", "running/worlds",
+)  # fmt: skip
+SPEAKING = {name for name in VERBS if "-" in name or name == "blackhole"}
+"""Names that mean nothing but the verb; the others are also words of English and names of fields."""
+
+# Where a plain word is a key of something else, with what it is there.
+OTHER_MEANINGS = {
+    ("topo/fault/condition.py", "loss"): "a key of a path's condition in JSON",
+    ("running/view/lab_view.py", "loss"): "a port's share of lost packets in JSON",
+    ("judging/jobs.py", "loss"): "what a training job minimises",
+    ("judging/reports/plots.py", "loss"): "what a training job minimises",
+    ("switch/reference/externs.py", "rate"): "a slot of a meter's bucket",
+    ("endpoint/mrc/paths/ev_state.py", "loss"): "why a path's state changed",
+    ("endpoint/mrc/algorithms.py", "loss"): "the setting that names a loss rule",
+    ("endpoint/mrc/seams/guards.py", "loss"): "the setting that names a loss rule",
+    ("endpoint/plugins.py", "loss"): "the setting that names a loss rule",
+    ("running/options.py", "rate"): "the option of a run",
+    ("cli/commands/seeds/sweep.py", "rate"): "the option of a run",
+    ("cli/commands/seeds/contest.py", "rate"): "the option of a run",
+    ("topo/show.py", "rate"): "the function that writes one",
+}
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    for place in SCANNED:
+        for path in sorted((ROOT / place).rglob("*.py")) or [ROOT / place]:
+            name = path.relative_to(ROOT).as_posix()
+            if name != TABLE:
+                yield name, path.read_text()
+
+
+def strings(text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def comments(text: str) -> Iterator[str]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
+def spelled(name: str, text: str) -> list[str]:
+    """The verbs that a module spells: speaking names anywhere in strings and comments, the others as whole strings."""
+    held = list(strings(text))
+    everything = "\n".join([*held, *comments(text)])
+    found = {verb for verb in SPEAKING if verb in everything}
+    found |= {verb for verb in set(VERBS) - SPEAKING if verb in held and (name, verb) not in OTHER_MEANINGS}
+    return sorted(found)
+
+
+@pytest.mark.smoke
+def test_no_verb_is_spelled_outside_the_table() -> None:
+    some = re.compile("|".join([*SPEAKING, *(f"[\"']{verb}[\"']" for verb in set(VERBS) - SPEAKING)]))
+    assert {name: found for name, text in modules() if some.search(text) and (found := spelled(name, text))} == {}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_planted_verb_is_found(verb: str) -> None:
+    assert spelled("topo/planted.py", f"def f(fault):\n    return fault.verb == {verb!r}\n") == [verb]
+
+
+def test_every_exception_is_still_needed() -> None:
+    places = {name for name, _ in OTHER_MEANINGS}
+    held = {name: set(strings(text)) for name, text in modules() if name in places}
+    assert [key for key in OTHER_MEANINGS if key[1] not in held.get(key[0], set())] == []
+
+
+PROJECT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_fault_says_its_number_with_the_unit_and_whether_it_lasts(verb: str) -> None:
+    argument = VERBS[verb].argument
+    fault = Fault(verb, "p0l0-p0s0", None if argument is None else argument.low)
+    told = json.loads(json.dumps(fault_json(fault)))
+    assert (told["verb"], told["target"], told["lasting"]) == (verb, "p0l0-p0s0", VERBS[verb].lasting)
+    assert (told.get("value"), told.get("unit")) == (
+        (None, None) if argument is None else (argument.low, argument.name)
+    )
+
+
+def words(*line: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "cli", *line]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=PROJECT)
+
+
+@pytest.mark.root
+def test_faults_injected_and_in_force_are_json_and_nothing_else_is_printed(private_run: None) -> None:
+    lab = Lab.up(load_plan("tiny", {"switch": "linux"}))
+    try:
+        assert json.loads(words("fault", "--format", "json").stdout) == []
+        made = words("fault", "loss", "p0l0>p0s0", "20", "--format", "json")
+        assert made.stderr == ""
+        loss = {"verb": "loss", "target": "p0l0>p0s0", "value": 20.0, "unit": "percent", "lasting": True}
+        assert json.loads(made.stdout) == loss
+        down = {"verb": "link-down", "target": "p1l0-p1s1", "lasting": True}
+        assert json.loads(words("fault", "link-down", "p1l0", "p1s1", "--format", "json").stdout) == down
+        assert json.loads(words("fault", "--format", "json").stdout) == [loss, down]
+        refused = words("fault", "loss", "p0l0>p0s0", "200", "--format", "json")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "percent" in refused.stderr
+    finally:
+        lab.down()

@@ -1,5 +1,6 @@
-"""Paths, EVs and uSID lists: every list walks the graph to its host, EV → path → EV is the identity."""
+"""Names, addresses, paths, EVs and uSID lists: unique, and every list walks the graph to its host, or into a fault."""
 
+import ipaddress
 import json
 
 import pytest
@@ -7,12 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.topo.topologies.shapes import LEAF_SPINES
-from topo.address import usid_address
-from topo.graph import PortRef
-from topo.node import Host, leaf, spine
+from topo.address import (
+    address_usids,
+    adjacency_usid,
+    host_address,
+    host_prefix,
+    leaf_prefix,
+    nic_usid,
+    port_address,
+    switch_usid,
+    usid_address,
+    usid_prefix,
+)
+from topo.fault import arrival, conditions, make_fault
+from topo.fault.fault import Fault
+from topo.graph import PortRef, link_between, peer, port_count, ports, towards_host
+from topo.node import Host, Switch, leaf, parse_node, spine
 from topo.path import evs, path_count, path_da, path_of_ev, paths, self_probe, usid_list, walk
+from topo.plan import Plan
 from topo.planfile import load_plan
 from topo.profile import nic_profile
+from topo.show import duration, show_paths, show_plan
 
 
 @st.composite
@@ -108,3 +124,178 @@ def test_the_baseline_profile_has_one_port_and_plain_destinations():
     assert {row["da"] for row in rows} == {"fd00:2:1::1"}
     assert len({row["ev"] for row in rows}) == len(rows) >= 16
     assert profile["self_probes"] == []
+
+
+@given(LEAF_SPINES)
+def test_macs_interfaces_and_addresses_are_unique_over_the_fabric(plan):
+    refs = [ref for node in (*plan.hosts(), *plan.switches()) for ref in ports(plan, node)]
+    assert len({ref.mac for ref in refs}) == len(refs)
+    assert len({ref.interface for ref in refs}) == len(refs)
+    assert all(len(ref.interface) <= 15 for ref in refs)
+    addresses = [host_address(plan, h) for h in plan.hosts()]
+    addresses += [port_address(plan, h, p) for h in plan.hosts() for p in range(plan.planes)]
+    assert len(set(addresses)) == len(addresses)
+    for host in plan.hosts():
+        inside = [host_address(plan, host), *(port_address(plan, host, p) for p in range(plan.planes))]
+        assert all(a in host_prefix(plan, host) for a in inside)
+        assert host_prefix(plan, host).subnet_of(leaf_prefix(plan.leaf_of(host)))
+
+
+@given(LEAF_SPINES)
+def test_no_two_prefixes_that_one_switch_looks_up_collide(plan):
+    for switch in plan.switches():
+        own = [usid_prefix(plan, switch_usid(switch))]
+        own += [usid_prefix(plan, adjacency_usid(ref.port)) for ref in ports(plan, switch)]
+        own += [usid_prefix(plan, switch_usid(switch), adjacency_usid(ref.port)) for ref in ports(plan, switch)]
+        static = []
+        for ref in ports(plan, switch):
+            other = peer(plan, ref).node
+            usid = nic_usid(plan.downlink_of(other)) if isinstance(other, Host) else switch_usid(other)
+            static.append(usid_prefix(plan, usid))
+        assert len(set(own + static)) == len(own) + len(static)
+        hosts = {ref: peer(plan, ref).node for ref in ports(plan, switch) if towards_host(plan, ref)}
+        assert bool(hosts) == (switch.role == "leaf")
+
+
+def test_the_largest_fabric_keeps_every_usid_apart():
+    plan = load_plan("paper")
+    t0 = {switch_usid(leaf(p, i)) for p in range(plan.planes) for i in range(plan.leaves)}
+    t1 = {switch_usid(spine(p, i)) for p in range(plan.planes) for i in range(plan.spines)}
+    nic = {nic_usid(d) for d in range(plan.hosts_per_leaf)}
+    adjacency = {adjacency_usid(p) for p in range(1, port_count(plan, leaf(0, 0)) + 1)}
+    assert len(t0) == 8 * 512
+    assert len(t1) == 8 * 256
+    assert len(t0 | t1 | nic | adjacency) == len(t0) + len(t1) + len(nic) + len(adjacency)
+    assert max(t0 | t1 | nic) < 0xE000 <= min(adjacency)
+
+
+def test_usids_follow_the_contract():
+    assert switch_usid(leaf(1, 2)) == 0x1000 + 512 + 2
+    assert switch_usid(spine(1, 3)) == 0x2000 + 256 + 3
+    assert nic_usid(1) == 0x3001
+    assert adjacency_usid(3) == 0xE003
+    plan = load_plan("lab")
+    assert str(usid_address(plan, [nic_usid(1)])) == "fcbb:bbbb:3001::"
+    assert str(usid_prefix(plan, 0x1202, 0xE001)) == "fcbb:bbbb:1202:e001::/64"
+
+
+@given(st.lists(st.integers(1, 0xFFFF), min_size=1, max_size=6))
+def test_a_container_gives_back_its_usids(usids):
+    plan = load_plan("lab")
+    assert address_usids(plan, usid_address(plan, usids)) == usids
+
+
+def test_containers_refuse_what_they_cannot_hold():
+    plan = load_plan("lab")
+    for usids in ([], [1] * 7, [0], [0x10000]):
+        with pytest.raises(ValueError, match="uSID"):
+            usid_address(plan, usids)
+    with pytest.raises(ValueError, match="not in the uSID block"):
+        address_usids(plan, ipaddress.IPv6Address("fd00::1"))
+
+
+def test_ports_follow_the_contract():
+    plan = load_plan("lab")
+    wired = [str(peer(plan, ref)) for ref in ports(plan, leaf(1, 2))]
+    assert wired == ["h4:2", "h5:2", "p1s0:3", "p1s1:3", "p1s2:3", "p1s3:3"]
+    assert [str(peer(plan, ref)) for ref in ports(plan, spine(1, 3))] == ["p1l0:6", "p1l1:6", "p1l2:6", "p1l3:6"]
+    with pytest.raises(ValueError, match=r"p1l2 has no port 7: its ports are 1 to 6"):
+        peer(plan, type(next(ports(plan, leaf(1, 2))))(leaf(1, 2), 7))
+    with pytest.raises(ValueError, match="p0l0 is wired to h0, h1, p0s0"):
+        link_between(plan, leaf(0, 0), leaf(0, 1))
+
+
+@given(st.integers(0, 7), st.integers(0, 511), st.sampled_from(["leaf", "spine"]))
+def test_names_parse_back_to_their_nodes(plane, index, role):
+    assert parse_node(Switch(plane, role, index).name) == Switch(plane, role, index)
+    assert parse_node(Host(index).name) == Host(index)
+
+
+@pytest.mark.parametrize("name", ["", "h", "h01", "p1", "p1x2", "H1", "h1 ", "p01l2", "h-1"])
+def test_what_is_no_name_is_refused(name):
+    with pytest.raises(ValueError, match="is no node"):
+        parse_node(name)
+
+
+PLAN = load_plan("tiny")
+PATH = next(path for path in paths(PLAN, Host(0), Host(3)) if (path.plane, path.via) == (0, "p0s1"))
+
+
+def shown(*faults: Fault) -> list[str]:
+    return show_paths(PLAN, [path_of_ev(PLAN, Host(0), Host(3), PATH.ev)], faults).splitlines()
+
+
+def test_a_sound_path_is_shown_from_its_first_switch_to_the_host_without_a_remark() -> None:
+    lines = shown()
+    assert len(lines) == 5
+    assert "DEAD" not in lines[0]
+    assert "LOSES" not in lines[0]
+    assert [line.split()[0] for line in lines[1:]] == ["p0l0", "p0s1", "p0l1", "h3"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "target", "place", "words"),
+    [
+        ("link-down", "h0-p0l0", "h0>p0l0", ["EV", "✗"]),
+        ("link-down", "p0l0-p0s1", "p0l0>p0s1", ["EV", "p0l0", "✗"]),
+        ("blackhole", "p0s1>p0l1", "p0s1>p0l1", ["EV", "p0l0", "p0s1", "✗"]),
+        ("switch-crash", "p0s1", "p0s1", ["EV", "p0l0", "✗"]),
+        ("switch-stop", "p0l1", "p0l1", ["EV", "p0l0", "p0s1", "✗"]),
+    ],
+)
+def test_nothing_is_shown_of_a_path_beyond_what_no_packet_survives(
+    verb: str, target: str, place: str, words: list[str]
+) -> None:
+    lines = shown(make_fault(PLAN, verb, target))
+    assert lines[0].endswith("  DEAD")
+    assert [line.split()[0] for line in lines] == words
+    assert lines[-1].split()[1] == place
+    assert [condition.ends for condition in conditions(PLAN, [make_fault(PLAN, verb, target)], PATH)] == [True]
+
+
+def test_a_loss_is_shown_where_it_happens_and_losses_on_a_path_compound() -> None:
+    faults = [make_fault(PLAN, "loss", "p0l0>p0s1", 25), make_fault(PLAN, "loss", "p0l1>h3", 50)]  # percent
+    lines = shown(*faults)
+    assert lines[0].endswith("  LOSES 0.625")  # 1 - 0.75 * 0.5
+    assert [line.split()[0] for line in lines] == ["EV", "p0l0", "!", "p0s1", "p0l1", "!", "h3"]
+    assert "p0l0>p0s1 loses 0.25 of its packets" in lines[2]
+    assert [condition.loss for condition in conditions(PLAN, faults, PATH)] == [0.25, 0.5]
+    assert arrival(conditions(PLAN, faults, PATH)) == 0.375
+
+
+def test_a_silent_loss_of_every_packet_is_called_so_and_counts_as_a_whole() -> None:
+    (met,) = conditions(PLAN, [make_fault(PLAN, "blackhole", "p0l0>p0s1")], PATH)
+    assert (met.text, met.ends, met.loss) == ("loses every packet silently", True, 1.0)
+
+
+def test_a_switch_says_only_what_happened_to_the_whole_of_it() -> None:
+    crash, drain = make_fault(PLAN, "switch-crash", "p0s1"), make_fault(PLAN, "drain", "p0s1")
+    assert [met.text for met in conditions(PLAN, [crash], PATH)] == ["has crashed: no program, no tables"]
+    assert [met.text for met in conditions(PLAN, [drain], PATH)] == ["is drained: NICs send nothing across it"]
+    assert conditions(PLAN, [make_fault(PLAN, "switch-crash", "p0s0")], PATH) == []
+    assert conditions(PLAN, [make_fault(PLAN, "link-down", "p0l0-p0s0")], PATH) == []
+
+
+@pytest.mark.parametrize(
+    ("ns", "words"),
+    [(999, "999 ns"), (1000, "1 µs"), (999_999, "1000 µs"), (1_000_000, "1 ms"), (1_500_000_000, "1.5 s")],
+)
+def test_a_time_has_the_largest_unit_that_it_fills(ns: int, words: str) -> None:
+    assert duration(ns) == words
+
+
+@pytest.mark.parametrize(
+    ("sizes", "row", "ratio"),
+    [
+        ((4, 2, 2, 2), "switches ", "51.200 = 256/5"),
+        ((4, 2, 3, 2), "switches ", "64.000"),
+        ((2, 1, 1, 2), "optics ", "0.500 = 1/2"),
+        ((3, 7, 5, 11), "switches ", "5.984"),
+    ],
+)
+def test_a_ratio_is_a_fraction_only_where_it_is_one_exactly(
+    sizes: tuple[int, int, int, int], row: str, ratio: str
+) -> None:
+    """Planes, leaves, spines and hosts of a leaf, beside the 5,120 switches for 65,536 NICs that three tiers take."""
+    shown_plan = show_plan(Plan("any", *sizes)).splitlines()
+    assert [line.split("   ")[-1] for line in shown_plan if line.startswith(row)][-1] == ratio

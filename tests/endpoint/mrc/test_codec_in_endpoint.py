@@ -1,7 +1,7 @@
 """An endpoint with the codec in C does with every frame what the endpoint without it does, and counts the same.
 
 The interpreted endpoint is given the C here, then the compiled form with its own C is held against the interpreted one;
-`tests/running/worlds/test_forms.py` compares whole runs.
+`tests/running/worlds/test_simulated.py` compares whole runs.
 """
 
 import contextlib

@@ -1,9 +1,6 @@
-"""Runs whose frames leave payload out, against the same runs with it: the same journals and packet logs to the byte.
+"""Runs whose frames leave payload out, against the same runs with it, to the byte; and the option --payload."""
 
-Random plans, trim sizes, workloads, transports and faults. A run with payload finds wrong bytes by
-comparing them, a run without by where packets have been placed: bugs of placement are planted here.
-"""
-
+import argparse
 import os
 import subprocess
 import sys
@@ -15,18 +12,22 @@ from typing import Any
 
 import pytest
 
+from cli.commands.seeds import sweep
 from endpoint import FORM
 from endpoint.mrc import responder
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.nic import memory
 from endpoint.transport import MemoryRegion
 from running.directory import RunDirectory
+from running.estimate import rank_memories
 from running.transport_choice import transport
 from running.worlds.simulated import SimulatedWorld
 from scenarios.scenario import Workload
+from tests.helpers.chosen import chosen
 from tests.helpers.fuzzing import seeds
 from tests.helpers.random_run import RandomRun
 from topo.plan import Trimming
+from topo.planfile import load_plan
 
 KINDS: dict[str, dict[str, Any]] = {
     "all_reduce": {"size": 60_000, "rounds": 3, "segment": 8192},
@@ -128,3 +129,32 @@ def test_memory_does_not_follow_the_size_of_messages(tmp_path: Path) -> None:
         assert all(region.buffer is None for region in regions)
     finally:
         world.close()
+
+
+@pytest.mark.parametrize(("words", "payload"), [([], "real"), (["--payload", "counted"], "counted")])
+def test_a_run_carries_payload_unless_told(words: list[str], payload: str) -> None:
+    spec = chosen(["collision", "--world", "simulated", "--seed", "1", *words])
+    assert spec.choices.transport.payload == spec.options()["payload"] == payload
+
+
+def test_real_links_carry_every_byte() -> None:
+    with pytest.raises(ValueError, match="--payload counted: only with --world simulated"):
+        chosen(["collision", "--payload", "counted", "--rate", "10"])
+
+
+@pytest.mark.parametrize(
+    ("words", "payload"), [([], "counted"), (["--payload", "real"], "real"), (["--world", "emulated"], "real")]
+)
+def test_a_sweep_counts_payload_in_virtual_time(words: list[str], payload: str) -> None:
+    parser = argparse.ArgumentParser()
+    sweep.register(parser.add_subparsers())
+    (variant,) = sweep.asked(parser.parse_args(["sweep", "collision", *words]))
+    given = list(variant.arguments)
+    assert given[given.index("--payload") + 1] == payload
+
+
+def test_counted_payload_of_any_size_takes_no_memory() -> None:
+    workload = Workload("all_reduce", {"size": 1 << 30, "rounds": 1})
+    assert {rank.bytes for rank in rank_memories(workload, load_plan("rack"), counted=True)} == {0}
+    with pytest.raises(ValueError, match=r"would hold 5\.37 GB"):
+        rank_memories(workload, load_plan("rack"))

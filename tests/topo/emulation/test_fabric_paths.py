@@ -1,8 +1,4 @@
-"""A crafted SRv6 packet for every (host pair, EV): over the right links, with the right outer address.
-
-Truth comes from packet sockets on every port of the fabric and from the kernel's interface counters, neither of which
-knows a switch's tables.
-"""
+"""A crafted SRv6 packet for every (host pair, EV) of any fabric: over the right links, with the right outer address."""
 
 import ipaddress
 import mmap
@@ -273,3 +269,36 @@ def test_the_fabric_is_silent_when_nobody_sends(lab):
         time.sleep(0.5)
         taps.read()
     assert (taps.seen, taps.others) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    "kind", ["linux", "embedded", pytest.param("bmv2", marks=pytest.mark.bmv2)], ids=lambda kind: f"single-plane-{kind}"
+)
+def test_on_the_single_plane_equivalent_every_host_reaches_every_other(kind, private_run, require_kind, request):
+    require_kind(kind)
+    plan = replace(TINY, switch=kind).single_plane()
+    provision = None if kind == "linux" else request.getfixturevalue("provision")
+    running = Lab.up(plan, provision=provision)
+    try:
+        for source in plan.hosts():
+            for destination in plan.hosts():
+                ping = ["ping", "-c", "1", "-W", "5", str(host_address(plan, destination))]
+                assert running.run(source, ping).returncode == 0, (source, destination)
+    finally:
+        running.down()
+
+
+@pytest.mark.slow
+def test_wide_comes_up_with_its_tables_and_its_256_paths(private_run, require_kind, provision):
+    require_kind("embedded")
+    plan = load_plan("wide")
+    running = Lab.up(plan, provision=provision)
+    try:
+        assert running.status()["switches_silent"] == []
+        source, destination = plan.host("h0"), plan.host("h7")
+        ping = ["ping", "-c", "1", "-W", "5", str(host_address(plan, destination))]
+        for path in paths(plan, source, destination):
+            running.steer(path)
+            assert running.run(source, ping).returncode == 0, path
+    finally:
+        running.down()

@@ -1,11 +1,15 @@
-"""Fabrics from lists of cables, and uneven ones: what they become, and which cable keeps a list from being a fabric."""
+"""Every property holds on every topology; lists of cables become fabrics, or the cable that is wrong is named."""
 
 import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from page.scene import scene
+from tests.topo.topologies.properties import PROPERTIES
+from tests.topo.topologies.shapes import KINDS
 from topo.graph import PortRef, link_between, peer
 from topo.node import Host, core, leaf, spine
 from topo.path import paths
@@ -176,3 +180,11 @@ def test_a_cable_on_no_shortest_way_is_refused_before_it_could_have_an_unused_en
     assert listed(cables)
     with pytest.raises(ValueError, match=r"p0s0–p0c0 is on none"):
         listed([*cables, Cable(spine(0, 0), core(0, 0))])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", PROPERTIES)
+@settings(max_examples=6)
+@given(data=st.data())
+def test_a_topology_of_any_size_has_the_property(name: str, kind: str, data: st.DataObject) -> None:
+    PROPERTIES[name](data.draw(KINDS[kind]))
