@@ -51,9 +51,7 @@ def test_without_a_word_all_commands_are_shown(capsys: pytest.CaptureFixture[str
         ("--set switch=linux", "--set switch=linux: with --world simulated every switch is an embedded one"),
     ],
 )
-def test_a_run_that_cannot_be_is_refused_before_anything_is_written(
-    words: str, said: str, tmp_path: Path, refused: Refused
-) -> None:
+def test_a_run_that_cannot_be_is_refused_before_anything_is_written(words, said, tmp_path, refused: Refused) -> None:
     runs = tmp_path / "runs"
     assert said in refused("run", "smoke", *words.split(), *SIMULATED, "--runs", runs)
     assert not runs.exists()
@@ -63,9 +61,7 @@ def test_a_plan_that_is_too_small_for_the_scenario_is_refused(refused: Refused) 
     assert "plan 'tiny' has too few" in refused("run", "incast", "--plan", "tiny", *SIMULATED)
 
 
-def test_a_mixed_plan_in_virtual_time_is_said_to_be_all_embedded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mixed_plan_in_virtual_time_is_said_to_be_all_embedded(tmp_path, capsys) -> None:
     plan = tmp_path / "mixed.toml"
     plan.write_text((PLANS_DIR / "tiny.toml").read_text() + '\n[switches]\np0s1 = "linux"\n')
     quick = ("run", "smoke", *SIMULATED, "--runs", str(tmp_path / "runs"), "--time", "0.2", "--seed", "1")
@@ -76,9 +72,7 @@ def test_a_mixed_plan_in_virtual_time_is_said_to_be_all_embedded(
     assert options["switch_kind"] == "embedded"
 
 
-def test_a_setting_stands_in_the_header_of_summary_report_and_comparison(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_setting_stands_in_the_header_of_summary_report_and_comparison(tmp_path, capsys) -> None:
     runs = ("--runs", str(tmp_path))
     quick = ("run", "smoke", *SIMULATED, *runs, "--seed", "3", "--time", "0.2")
     cli.main([*quick])
@@ -102,9 +96,7 @@ def test_every_title_is_a_claim_that_a_verdict_can_answer() -> None:
 
 
 @pytest.mark.parametrize("words", ["up tiny", "down", "shell", "fault link-down p0l0-p0s0", "undo", "run smoke"])
-def test_what_needs_root_asks_sudo_for_the_same_words_or_says_so(
-    words: str, monkeypatch: pytest.MonkeyPatch, refused: Refused
-) -> None:
+def test_what_needs_root_asks_sudo_for_the_same_words_or_says_so(words: str, monkeypatch, refused: Refused) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(sys, "argv", ["mrclab", *words.split()])
     monkeypatch.setattr(shutil, "which", lambda name: None)
@@ -137,9 +129,7 @@ def test_up_refuses_a_rate_that_no_port_has(refused: Refused, monkeypatch: pytes
         ("raise SystemExit('bye')\n", "mine.py:1: SystemExit: bye"),
     ],
 )
-def test_a_file_that_is_no_scenario_is_refused_by_its_line(
-    text: str, said: str, tmp_path: Path, refused: Refused
-) -> None:
+def test_a_file_that_is_no_scenario_is_refused_by_its_line(text: str, said: str, tmp_path, refused: Refused) -> None:
     file = tmp_path / "mine.py"
     file.write_text(text)
     assert said in refused("run", file, *SIMULATED)
@@ -162,9 +152,7 @@ def test_a_run_is_found_by_its_scenario_and_the_one_before_it_is_the_same_scenar
         find(tmp_path, "nope")
 
 
-def test_the_log_of_a_run_shows_the_same_clock_as_its_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_log_of_a_run_shows_the_same_clock_as_its_report(tmp_path, capsys) -> None:
     cli.main(["run", "smoke", "--world", "simulated", "--plain", "--seed", "1", "--runs", str(tmp_path)])
     log = capsys.readouterr().out
     run = Run.open(find(tmp_path, "latest"))

@@ -85,9 +85,7 @@ def test_a_short_run_says_nothing(builds: list[str], capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == ""
 
 
-def test_a_missing_compiler_is_named_and_the_command_goes_on(
-    builds: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_compiler_is_named_and_the_command_goes_on(builds: list[str], monkeypatch, capsys) -> None:
     def refuse(*_: object, quick: bool) -> None:
         raise building.ExtensionBuildError("there is no C compiler 'cc';\napt-get install gcc libc6-dev")
 
@@ -107,9 +105,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_every_command_of_long_runs_asks_before_it_makes_anything(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_of_long_runs_asks_before_it_makes_anything(name: str, tmp_path, monkeypatch) -> None:
     asked: list[float] = []
 
     def ask(arguments: argparse.Namespace, seconds: float, *, told: bool = True, quick: bool | None = None) -> None:

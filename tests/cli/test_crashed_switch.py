@@ -95,9 +95,7 @@ def test_a_crashed_switch_is_down_in_the_metrics_and_has_no_counters_of_its_prog
     assert sum(line.startswith("mrclab_switch_port_trim_packets_total{") for line in lines) > 0
 
 
-def test_the_table_of_counters_names_the_switch_that_runs_no_program(
-    lab: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_of_counters_names_the_switch_that_runs_no_program(lab: Any, monkeypatch, capsys) -> None:
     monkeypatch.setattr("topo.emulation.lab.Lab.attach", lambda **_: lab)
     from cli import main as cli
 

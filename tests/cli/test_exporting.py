@@ -124,9 +124,7 @@ def test_packets_follow_the_exported_routes_along_every_path(
 
 
 @pytest.mark.parametrize("form", ["json", "frr"])
-def test_a_long_export_says_how_far_it_is(
-    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_export_says_how_far_it_is(form: str, tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setattr(document, "LINE_S", 0.0)
     monkeypatch.setattr(time, "monotonic", iter(range(0, 10**6, 60)).__next__)
     assert cli.main(["export", form, "tiny", "-o", str(tmp_path / "out")]) == 0

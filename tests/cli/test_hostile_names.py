@@ -375,9 +375,7 @@ def hostile_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "compare {newest}", "view {newest} --export {new}", "view nope", "export cm nope -o {new}",
     ],
 )  # fmt: skip
-def test_no_command_prints_a_folders_name_raw(
-    command: str, hostile_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_command_prints_a_folders_name_raw(command: str, hostile_runs: Path, tmp_path, capsys) -> None:
     new, newest = f"{tmp_path}/new\x1b[1m\nwrote nothing", str(sorted(hostile_runs.glob("*/*"))[-1])
     given_words = [word.format(new=new, newest=newest) for word in command.split()]
     reads = any(word in given_words for word in ("report", "compare", "view", "perfetto", "nope"))
@@ -427,9 +425,7 @@ with tempfile.TemporaryDirectory() as folder_of_names:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_error_has_what_a_terminal_obeys_or_a_line_of_another_party(
-    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_no_error_has_what_a_terminal_obeys_or_a_line_of_another_party(name: str, tmp_path, capfd) -> None:
     with suppress(SystemExit):
         assert main(hostile_commands(tmp_path)[name]) in (1, 2)
     said = capfd.readouterr()

@@ -166,9 +166,7 @@ class OpenedError(Exception):
     """The page was opened."""
 
 
-def test_the_page_of_a_race_tells_in_plain_text(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_of_a_race_tells_in_plain_text(monkeypatch, tmp_path, capsys) -> None:
     def opened(runs: Any, tell: Callable[[str], None], **_: Any) -> None:
         assert [run.options["transport"] for run in runs] == ["mrc", "roce"]
         assert len({run.options["seed"] for run in runs}) == 1

@@ -52,9 +52,7 @@ def run(tmp_path: Path, *words: str) -> int:
     return cli.main(["run", "smoke", "--runs", str(tmp_path / "runs"), *QUICK, *words])
 
 
-def test_a_selection_of_ones_own_decides_the_paths_and_is_part_of_the_runs_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_selection_of_ones_own_decides_the_paths_and_is_part_of_the_runs_key(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "mine.py"
     file.write_text(FIRST_PLANE)

@@ -36,9 +36,7 @@ def test_what_root_wrote_is_handed_to_who_called_sudo(tmp_path: Path) -> None:
 @pytest.mark.root
 @pytest.mark.parametrize("name", ["SUDO_UID", "SUDO_GID"])
 @pytest.mark.parametrize("text", ["4294967296", "4294967295", "-1", "0x1f", "1_0", " 5", "٣", "x", "9" * 5000])
-def test_an_id_that_sudo_never_sets_is_an_error_that_names_it(
-    name: str, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_id_that_sudo_never_sets_is_an_error_that_names_it(name: str, text: str, monkeypatch, capsys) -> None:
     for one in ("SUDO_UID", "SUDO_GID"):
         monkeypatch.setenv(one, text if one == name else "1000")
     assert cli.main(["list"]) == 2
@@ -74,9 +72,7 @@ def test_only_what_appears_changes_hands(tmp_path: Path) -> None:
 
 @pytest.mark.root
 @pytest.mark.parametrize("gone", ["run", "run/file", "run/folder"])
-def test_an_entry_that_another_command_removes_meanwhile_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str
-) -> None:
+def test_an_entry_that_another_command_removes_meanwhile_is_passed_over(tmp_path, monkeypatch, gone: str) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
     opened, entry = giving._entry, runs / gone

@@ -218,9 +218,7 @@ def test_a_long_journal_is_read_line_by_line(tmp_path: Path) -> None:
     assert peak < 500_000
 
 
-def test_lines_that_lack_their_fields_are_left_out_and_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_that_lack_their_fields_are_left_out_and_counted(tmp_path, capsys) -> None:
     lines: list[dict[str, Any]] = [
         {"t_ns": 1, "node": "h0", "kind": "step", "workload": "main"},
         {"t_ns": 2, "node": "h0", "kind": "sample", "qps": [{"qp": 1, "trims": "many"}], "ports": []},

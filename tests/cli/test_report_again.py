@@ -77,9 +77,7 @@ def test_the_verdict_that_a_run_folder_holds_moves_no_terminal(runs: Path, capsy
     assert said.splitlines() == ["the first verdict was {0}]0;owned{0}{0}false".format("\N{REPLACEMENT CHARACTER}")]
 
 
-def test_an_own_scenario_is_kept_as_a_copy_that_runs_on_request(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_own_scenario_is_kept_as_a_copy_that_runs_on_request(tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.chdir(own(tmp_path).parent)
     runs = tmp_path / "runs"
     assert cli.main(["run", "mine.py", *SIMULATED, "--runs", str(runs)]) == 0
@@ -144,9 +142,7 @@ def _fifo(path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["options.json", "plan.toml", "journal/h0.jsonl", "verdict.json"])
 @pytest.mark.parametrize(("put", "said"), [(_link, "a symbolic link"), (_fifo, "a FIFO")])
-def test_links_and_fifos_in_a_run_folder_are_refused_by_name(
-    name: str, put: object, said: str, runs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_links_and_fifos_in_a_run_folder_are_refused_by_name(name, put: object, said, runs: Path, capsys) -> None:
     run = find(runs, "latest")
     assert callable(put)
     put(run / name)
@@ -205,9 +201,7 @@ def words(name: str, run: Path, out: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_journal_that_is_a_link_is_refused_before_anything_is_written(
-    name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_journal_that_is_a_link_is_refused_before_anything_is_written(name: str, run: Path, tmp_path, capsys) -> None:
     private = tmp_path / "private"
     shutil.move(run / "journal", private)
     with (private / "h0.jsonl").open("a") as file:
@@ -221,9 +215,7 @@ def test_a_journal_that_is_a_link_is_refused_before_anything_is_written(
     assert not everything(tmp_path / "out")
 
 
-def test_a_folder_that_becomes_a_link_between_two_looks_is_not_followed(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_becomes_a_link_between_two_looks_is_not_followed(run: Path, tmp_path, monkeypatch) -> None:
     """The look by name is won by a stranger who swaps the folder behind it; what is opened is not."""
     private = tmp_path / "private"
     shutil.move(run / "journal", private)

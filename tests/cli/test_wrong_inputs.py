@@ -235,9 +235,7 @@ CASES: dict[str, tuple[Case, str]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_wrong_input_ends_in_one_or_two_clear_lines(
-    name: str, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_input_ends_in_one_or_two_clear_lines(name: str, made: Path, tmp_path, capsys) -> None:
     case, named = CASES[name]
     runs = tmp_path / "runs"
     shutil.copytree(made, runs, symlinks=True)
@@ -260,18 +258,14 @@ def test_a_wrong_input_ends_in_one_or_two_clear_lines(
     assert not re.search(r"Errno|recursion|codec can't", err), err
 
 
-def test_the_cases_cover_what_the_debugging_variable_shows(
-    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_cases_cover_what_the_debugging_variable_shows(made: Path, monkeypatch, capsys) -> None:
     """MRCLAB_DEBUG=1 shows where a complaint comes from: so the lines above come from exceptions that were caught."""
     monkeypatch.setitem(os.environ, "MRCLAB_DEBUG", "1")
     assert main(["run", "smoke", "--seed", "-1"]) == 2
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_a_list_of_machines_that_is_a_fifo_is_refused_before_there_is_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_list_of_machines_that_is_a_fifo_is_refused_before_there_is_a_run(tmp_path, monkeypatch, capsys) -> None:
     os.mkfifo(tmp_path / "machines")
     monkeypatch.setenv("HYDRA_HOST_FILE", str(tmp_path / "machines"))
     with bounded(LIMIT_S):

@@ -50,9 +50,7 @@ def test_a_missing_argument_without_a_wrong_option_is_told_as_missing(capsys: py
         ("fault qqqq p0l0-p0s0", "'qqqq' (choose from"),
     ],
 )
-def test_a_misspelled_choice_is_told_with_the_nearest(
-    words: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_misspelled_choice_is_told_with_the_nearest(words: str, told: str, capsys) -> None:
     with pytest.raises(SystemExit):
         main(words.split())
     assert told in capsys.readouterr().err

@@ -24,9 +24,7 @@ def test_the_users_cache_is_taken_where_it_can_be_made(monkeypatch: pytest.Monke
     assert not any(tmp_path.iterdir())  # to ask for the place makes nothing
 
 
-def test_a_place_that_cannot_be_written_is_replaced_once_and_for_children(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_place_that_cannot_be_written_is_replaced_once_and_for_children(monkeypatch, tmp_path, capsys) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nope")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     found = cache.directory()
@@ -62,9 +60,7 @@ def test_a_name_that_others_have_taken_is_passed_over_and_the_next_process_finds
     assert own.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_relative_place_is_ignored_as_the_xdg_specification_says(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_relative_place_is_ignored_as_the_xdg_specification_says(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "nosuch/relative")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache.directory() == str(tmp_path / ".cache" / "mrclab")
@@ -112,9 +108,7 @@ def test_a_cache_that_another_user_could_write_or_exchange_is_replaced_and_not_e
     assert (cache.directory(), capsys.readouterr().err) == (found, "")
 
 
-def test_root_takes_its_own_home_in_place_of_the_callers(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_root_takes_its_own_home_in_place_of_the_callers(monkeypatch, tmp_path, capsys) -> None:
     """`./lab up` asks for root with `sudo -E`: no words are due each time."""
     for name in ("eve", "root"):
         (tmp_path / name).mkdir(mode=0o755)
@@ -126,9 +120,7 @@ def test_root_takes_its_own_home_in_place_of_the_callers(
     assert capsys.readouterr().err == ""
 
 
-def test_temporary_files_in_another_users_folder_are_no_replacement(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_temporary_files_in_another_users_folder_are_no_replacement(monkeypatch, tmp_path) -> None:
     stranger_owns(monkeypatch, tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -144,9 +136,7 @@ def test_a_link_to_a_cache_is_followed_once(monkeypatch: pytest.MonkeyPatch, tmp
     assert cache.directory() == str(tmp_path / "real" / "mrclab")
 
 
-def test_a_file_that_another_user_put_into_a_cache_is_not_in_use(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_file_that_another_user_put_into_a_cache_is_not_in_use(monkeypatch, tmp_path) -> None:
     for name, mode in (("own", 0o755), ("shared", 0o775), ("theirs", 0o755)):
         (tmp_path / name).touch()
         (tmp_path / name).chmod(mode)

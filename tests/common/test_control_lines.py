@@ -69,9 +69,7 @@ def test_requests_are_answered_on_every_kind_of_address(kind: str, serve: Serve,
             client.call("refuse")
 
 
-def test_a_socket_file_that_nobody_listens_on_is_replaced_and_one_in_use_is_refused(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_a_socket_file_that_nobody_listens_on_is_replaced_and_one_in_use_is_refused(serve: Serve, tmp_path) -> None:
     path = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))

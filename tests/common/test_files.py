@@ -32,9 +32,7 @@ def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o002, 0o644), (0o027, 0o640), (0o077, 0o600)])
 @pytest.mark.parametrize("write", [files.write, files.write_named, files.write_new])
-def test_the_users_umask_says_who_may_read_a_file(
-    mask: int, mode: int, write: Callable[[Path, str], object], tmp_path: Path
-) -> None:
+def test_the_users_umask_says_who_may_read_a_file(mask, mode, write: Callable[[Path, str], object], tmp_path) -> None:
     before = os.umask(mask)
     try:
         write(tmp_path / "grades.csv", "anna,9\n")
@@ -103,9 +101,7 @@ def test_a_folder_that_is_missing_is_told_with_the_file_that_was_to_be_there(
     assert error_line(raised.value) == f"{tmp_path / 'gone' / 'a.txt'}: no such file or directory"
 
 
-def test_a_new_file_is_there_whole_or_not_at_all_and_never_in_place_of_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_file_is_there_whole_or_not_at_all_and_never_in_place_of_another(tmp_path, monkeypatch) -> None:
     path = tmp_path / "a"
     files.write_new(path, "first")
     with pytest.raises(FileExistsError):
@@ -153,9 +149,7 @@ def test_what_is_in_the_way_of_a_folder_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link to another user")
-def test_a_link_of_another_user_leads_no_folder_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_link_of_another_user_leads_no_folder_elsewhere(tmp_path, monkeypatch, capsys) -> None:
     """In another user's folder, `start` and `sweep` of root wrote into the folder that the link named."""
     monkeypatch.chdir(tmp_path)
     there = tmp_path / "there"
@@ -176,9 +170,7 @@ def test_a_link_of_another_user_leads_no_folder_elsewhere(
 
 
 @pytest.mark.parametrize("words", [["report"], ["run", "smoke", "--world", "simulated"], ["sweep", "smoke"]])
-def test_a_link_to_nowhere_in_the_place_of_runs_is_named(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_link_to_nowhere_in_the_place_of_runs_is_named(words: list[str], tmp_path, capsys) -> None:
     (tmp_path / "runs").symlink_to("/none/x")
     assert main([*words, "--runs", str(tmp_path / "runs")]) == 2
     assert "/runs must be a folder (it is a link to /none/x, which is missing)" in capsys.readouterr().err
@@ -232,9 +224,7 @@ def test_a_link_of_another_user_in_place_of_a_named_file_is_refused(tmp_path: Pa
 
 
 @as_root
-def test_links_of_the_user_who_called_sudo_are_followed(
-    tmp_path: Path, secret: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_links_of_the_user_who_called_sudo_are_followed(tmp_path, secret: Path, monkeypatch) -> None:
     monkeypatch.setenv("SUDO_UID", str(CALLER))
     link = given(tmp_path / "runs", "secret", CALLER)
     assert followed(link / "a") == secret / "a"
@@ -294,9 +284,7 @@ def test_standard_output_may_be_named_wherever_it_leads(tmp_path: Path, place: s
 
 @as_root
 @pytest.mark.parametrize("where", ["run", "scenario", "runs"])
-def test_a_run_behind_a_link_of_another_user_is_neither_read_nor_written(
-    tmp_path: Path, secret: Path, where: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_behind_a_link_of_another_user_is_neither_read_nor_written(tmp_path, secret: Path, where, capsys) -> None:
     run = secret / "smoke" / "20261130-000000-1"
     run.mkdir(parents=True)
     (run / "options.json").write_text(json.dumps({"scenario": "smoke"}))
@@ -328,9 +316,7 @@ def test_a_run_behind_a_link_of_another_user_is_neither_read_nor_written(
     ],
     ids=" ".join,
 )
-def test_no_command_writes_behind_a_link_of_another_user(
-    tmp_path: Path, secret: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_command_writes_behind_a_link_of_another_user(tmp_path, secret: Path, words, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     given(tmp_path / "sub", secret)
     given(tmp_path / "g.svg", secret / "x")

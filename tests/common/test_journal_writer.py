@@ -59,9 +59,7 @@ def test_lines_of_threads_and_of_processes_do_not_mix(tmp_path: Path) -> None:
     assert len(lines(tmp_path / "j")) == 600
 
 
-def test_a_line_that_was_taken_in_part_does_not_swallow_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_was_taken_in_part_does_not_swallow_the_next_one(tmp_path, monkeypatch) -> None:
     """A disk that is full for a moment: the kernel takes some bytes of a line and no more."""
     journal = Journal(tmp_path / "h0.jsonl", "h0", clock=lambda: 5)
     journal.write("first")

@@ -37,9 +37,7 @@ def raising(error: BaseException) -> Callable[[], int]:
     ],
     ids=lambda error: type(error).__name__,
 )  # fmt: skip
-def test_no_exception_ends_with_the_status_of_a_false_verdict(
-    error: Exception, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_exception_ends_with_the_status_of_a_false_verdict(error: Exception, capsys) -> None:
     assert carry_out("mrclab", raising(error)) == NOT_DONE
     said = capsys.readouterr().err
     assert said.startswith("mrclab: ")
@@ -47,9 +45,7 @@ def test_no_exception_ends_with_the_status_of_a_false_verdict(
     assert "Traceback" not in said
 
 
-def test_the_trace_back_is_there_for_who_asks(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_trace_back_is_there_for_who_asks(monkeypatch, capsys) -> None:
     monkeypatch.setenv("MRCLAB_DEBUG", "1")
     assert carry_out("mrclab", raising(KeyError("source"))) == NOT_DONE
     assert "Traceback" in capsys.readouterr().err
@@ -259,9 +255,7 @@ def test_no_file_of_a_command_takes_the_number_of_a_closed_stream(tmp_path: Path
     assert (tmp_path / "file").read_text() == ""
 
 
-def test_ctrl_c_while_a_command_is_still_being_imported_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ctrl_c_while_a_command_is_still_being_imported_is_one_line(monkeypatch, capsys) -> None:
     def interrupted(_name: str) -> None:
         raise KeyboardInterrupt
 

@@ -50,9 +50,7 @@ def test_a_folder_is_private_and_goes_with_its_block(tmp_path: Path) -> None:
     assert not any((tmp_path / "new").iterdir())
 
 
-def test_no_folder_is_made_where_another_user_could_put_one_in_its_place(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_folder_is_made_where_another_user_could_put_one_in_its_place(monkeypatch, tmp_path, capsys) -> None:
     """Programs of root import what lies in some, such as `launch`'s. Under a full /tmp, Python itself takes the current
     folder, whosever it is."""
     shared, usual = tmp_path / "shared", tmp_path / "usual"
@@ -129,9 +127,7 @@ def test_a_folder_in_the_making_stays_and_an_old_one_without_a_lock_goes(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["s-new"]
 
 
-def test_a_folder_that_is_taken_for_a_leftover_before_its_lock_is_held_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_is_taken_for_a_leftover_before_its_lock_is_held_is_made_again(tmp_path, monkeypatch) -> None:
     taken: list[Path] = []
     flock = fcntl.flock
 

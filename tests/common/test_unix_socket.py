@@ -33,9 +33,7 @@ def ours(tmp_path: Path) -> Path:
         yield path
 
 
-def test_a_socket_of_ours_is_connected_to_however_deep_its_folder_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_socket_of_ours_is_connected_to_however_deep_its_folder_is(tmp_path, monkeypatch) -> None:
     deep = tmp_path / ("d" * 100)
     deep.mkdir()
     with socket.socket(socket.AF_UNIX) as listening:

@@ -24,9 +24,7 @@ def test_an_answer_that_cannot_be_read_is_a_trouble(tmp_path: Path, monkeypatch:
     assert "the check must answer with a result" in result.trouble
 
 
-def test_a_file_that_is_too_large_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch, capsys) -> None:
     large = tmp_path / USIDS.file
     with large.open("wb") as file:
         file.write(b"the text")
@@ -70,9 +68,7 @@ def test_a_program_above_the_memory_of_a_program_is_told_so(tmp_path: Path) -> N
     assert "the largest: register" in told
 
 
-def test_the_largest_program_is_checked_in_the_memory_of_its_worker(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_largest_program_is_checked_in_the_memory_of_its_worker(tmp_path, monkeypatch) -> None:
     """In half of it, and as each test has a switch to itself, in less than all their registers would take."""
     monkeypatch.setattr(checking, "P4_MEMORY_BYTES", checking.P4_MEMORY_BYTES // 2)
     source = many_registers(60, 550_000)
@@ -80,9 +76,7 @@ def test_the_largest_program_is_checked_in_the_memory_of_its_worker(
     assert (result.status, result.trouble) == (0, "")
 
 
-def test_a_check_that_needs_more_memory_than_it_may_have_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_that_needs_more_memory_than_it_may_have_says_so(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(checking, "P4_MEMORY_BYTES", 64 << 20)
     bomb = "import sys; sys.stdin.read(); bytearray(1 << 30)"
     monkeypatch.setattr(checking, "python", lambda *_: [sys.executable, "-c", bomb])

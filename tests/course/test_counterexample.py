@@ -53,9 +53,7 @@ def test_a_counterexample_runs_with_the_class_of_the_file(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("seed", "number"), [(1006, 5), (1016, 6), (1039, 5), (1080, 6), (1083, 7)])
-def test_a_timeout_that_counts_all_under_way_as_lost_fails_no_right_solution(
-    seed: int, number: int, tmp_path: Path
-) -> None:
+def test_a_timeout_that_counts_all_under_way_as_lost_fails_no_right_solution(seed: int, number: int, tmp_path) -> None:
     """The tries, of three hundred, in which sound paths of the reference lost the most."""
     source = reference(find("health"), seed)
     path = tmp_path / "health.py"

@@ -63,9 +63,7 @@ def test_an_old_result_with_such_a_text_can_be_written() -> None:
     assert json.dumps(read.document(), ensure_ascii=False).encode().count(b"?") == 5
 
 
-def test_an_error_with_one_submission_is_its_trouble(
-    submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_with_one_submission_is_its_trouble(submissions: Path, tmp_path, monkeypatch) -> None:
     def check(lab: Exercise, path: Path, *rest: Any) -> CheckResult:
         if "anna" in path.parts:
             raise RuntimeError("not this one")
@@ -77,9 +75,7 @@ def test_an_error_with_one_submission_is_its_trouble(
     assert "RuntimeError: not this one" in rows(tmp_path)[0]["first failure"]
 
 
-def test_results_of_a_lab_that_was_changed_are_made_again(
-    submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_of_a_lab_that_was_changed_are_made_again(submissions: Path, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(checking, "check", failed)
     assert graded(tmp_path) == graded(tmp_path) == 0
     assert capsys.readouterr().out.count("kept from before") == 3
@@ -88,17 +84,13 @@ def test_results_of_a_lab_that_was_changed_are_made_again(
     assert "kept from before" not in capsys.readouterr().out
 
 
-def test_a_lab_that_is_named_twice_is_graded_once(
-    submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lab_that_is_named_twice_is_graded_once(submissions: Path, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(checking, "check", failed)
     graded(tmp_path, "--labs", f"1,{USIDS.name},1")
     assert [row["student"] for row in rows(tmp_path)] == ["anna", "ben", "carl"]
 
 
-def test_the_version_of_a_result_follows_the_labs_and_what_they_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_version_of_a_result_follows_the_labs_and_what_they_run(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(identity, "ROOT", tmp_path)
     monkeypatch.setattr(identity, "code_digest", identity.code_digest.__wrapped__)
     course = tmp_path / "packages" / "course" / "course"
@@ -147,9 +139,7 @@ def test_machines_with_a_common_folder_write_tables_of_all_results(
     assert "carl" in (tmp_path / "out" / "index.html").read_text()
 
 
-def test_a_part_without_students_is_refused(
-    submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_part_without_students_is_refused(submissions: Path, tmp_path, capsys) -> None:
     assert graded(tmp_path, "--part", "4/4") == 2
     assert "--part 4/4 must have a student (got 3 students for 4 parts)" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
@@ -173,9 +163,7 @@ def test_a_folder_with_a_bad_name_costs_no_other_student_the_grade(
     assert "Not graded" in (tmp_path / "out" / "index.html").read_text()
 
 
-def test_a_folder_of_bad_names_alone_is_refused_with_the_rule(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_of_bad_names_alone_is_refused_with_the_rule(tmp_path, capsys) -> None:
     (tmp_path / "in" / "$x").mkdir(parents=True)
     (tmp_path / "in" / "$x" / USIDS.file).write_text("ANSWERS = {}\n")
     assert graded(tmp_path) == 2

@@ -129,9 +129,7 @@ def test_every_started_file_names_its_seed_in_a_comment(mylab: Path) -> None:
         ("course", "join"),
     ],
 )
-def test_empty_names_and_keys_are_refused(
-    words: tuple[str, ...], mylab: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_empty_names_and_keys_are_refused(words: tuple[str, ...], mylab: Path, capsys) -> None:
     assert main(list(words)) == 2
     assert "must" in capsys.readouterr().err
     assert not mylab.exists()
@@ -180,9 +178,7 @@ def test_a_result_has_the_names_of_tests_as_handouts_do() -> None:
     assert text.getvalue().count("cable: a cable without light") == 2  # in the list, and above the first failure
 
 
-def test_a_lab_that_was_started_is_told_in_the_list_and_has_a_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lab_that_was_started_is_told_in_the_list_and_has_a_page(tmp_path, capsys) -> None:
     folder = ["--folder", str(tmp_path / "mylab")]
     assert main(["start", "5", "--student", "s1", "--key", "k", *folder]) == 0
     assert (tmp_path / "mylab" / find("5").file).read_text()

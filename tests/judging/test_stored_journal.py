@@ -165,9 +165,7 @@ def broken_off(made_up: Build, at_s: float, message: str) -> Run:
         (-1, CTRL_C, "the run has no phases: it ended before it began"),
     ],
 )
-def test_a_run_that_was_broken_off_is_unknown_and_names_what_ended_it(
-    at_s: float, message: str, said: str, made_up: Build
-) -> None:
+def test_a_run_that_was_broken_off_is_unknown_and_names_what_ended_it(at_s, message, said, made_up: Build) -> None:
     found = evidence.complete(broken_off(made_up, at_s, message))
     assert (found.holds, found.spoils, found.reason) == (None, True, said)
 

@@ -85,9 +85,7 @@ def test_no_environment_is_used_whose_place_others_can_take(machine: Machine, wh
 
 
 @pytest.mark.parametrize("words", [("list",), ("topo", "show", "tiny")])
-def test_nothing_is_installed_by_way_of_temporary_files_that_others_can_exchange(
-    machine: Machine, words: tuple[str, ...]
-) -> None:
+def test_nothing_is_installed_by_way_of_temporary_files_that_others_can_exchange(machine: Machine, words) -> None:
     """Installers run what they unpack there."""
     (machine.folder / "shared").mkdir()
     (machine.folder / "shared").chmod(0o777)

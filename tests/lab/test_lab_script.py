@@ -28,9 +28,7 @@ def test_words_that_build_nothing_install_python_and_nothing_else(machine: Machi
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("--version",), ("run", "link-flap", "--help")])
-def test_help_and_the_version_are_answered_before_anything_is_installed(
-    machine: Machine, words: tuple[str, ...]
-) -> None:
+def test_help_and_the_version_are_answered_before_anything_is_installed(machine: Machine, words) -> None:
     assert machine.installed(*words) == set()
     assert machine.log[-1] == f"python -SP -m cli {' '.join(words)}".rstrip()
     assert not (machine.folder / "venv").exists()
@@ -115,9 +113,7 @@ def test_only_root_installs_debians_packages_beside_pythons(machine: Machine, us
 
 
 @pytest.mark.parametrize("words", [("run", "link-flap"), ("run", "link-flap", "--world", "simulated"), ("up", "tiny")])
-def test_the_endpoint_is_compiled_beside_the_installation_for_a_run_on_real_links(
-    machine: Machine, words: tuple[str, ...]
-) -> None:
+def test_the_endpoint_is_compiled_beside_the_installation_for_a_run_on_real_links(machine: Machine, words) -> None:
     """The rest of Python's packages wait for the build to begin here, and the command for its end."""
     compiles = words == ("run", "link-flap")
     machine.fake("cc", "#!/bin/sh\n")
@@ -349,9 +345,7 @@ def test_an_environment_that_another_revision_left_half_made_is_not_used(clone: 
         ("controller", "shell", "p0l0", "--name", "x"),
     ],
 )
-def test_p4runtime_shell_has_an_environment_to_itself_wherever_the_labs_name_is_said(
-    machine: Machine, words: tuple[str, ...]
-) -> None:
+def test_p4runtime_shell_has_an_environment_to_itself_wherever_the_labs_name_is_said(machine: Machine, words) -> None:
     machine.run("list")
     assert not any("shell.txt" in line for line in machine.log)
     assert machine.run(*words).returncode == 0

@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from common.client import ControlError
 from operations.incident import page, solving, tools
 from operations.incident.server import Server
@@ -49,9 +47,7 @@ def test_an_incident_whose_page_cannot_be_written_is_over(tmp_path: Path) -> Non
         assert server.closed
 
 
-def test_an_incident_whose_tool_has_a_defect_ends_with_its_truth(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_incident_whose_tool_has_a_defect_ends_with_its_truth(tmp_path, monkeypatch) -> None:
     def broken(*_: object, **__: object) -> Any:
         raise KeyError("a defect")
 
@@ -64,9 +60,7 @@ def test_an_incident_whose_tool_has_a_defect_ends_with_its_truth(
         assert server.closed
 
 
-def test_an_incident_whose_agents_do_not_answer_ends_without_their_evidence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_incident_whose_agents_do_not_answer_ends_without_their_evidence(tmp_path, monkeypatch) -> None:
     def gone(_client: object, op: str, **_: object) -> Any:
         raise ControlError(f"no agent answers {op}")
 

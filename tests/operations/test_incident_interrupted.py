@@ -80,9 +80,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: Callable[..
     return keep(server.make_server)
 
 
-def test_a_process_that_is_told_to_end_while_it_builds_is_interrupted_and_not_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_is_told_to_end_while_it_builds_is_interrupted_and_not_killed(tmp_path, monkeypatch) -> None:
     undone = []
 
     def building(*_: object, **__: object) -> object:
@@ -101,9 +99,7 @@ def test_a_process_that_is_told_to_end_while_it_builds_is_interrupted_and_not_ki
     assert undone == ["lab"]
 
 
-def test_a_lab_whose_server_cannot_listen_is_taken_down_and_the_starter_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lab_whose_server_cannot_listen_is_taken_down_and_the_starter_is_told(tmp_path, monkeypatch, capsys) -> None:
     (tmp_path / kept.SOCKET).mkdir()
     before = signal.getsignal(signal.SIGTERM)
     try:

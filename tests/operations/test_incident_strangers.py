@@ -116,9 +116,7 @@ def test_only_the_namespace_of_the_node_that_was_typed_is_entered(lab: LabName) 
         namespace_of("p0l0", "strangers.p0l0")
 
 
-def test_what_is_executed_are_the_words_that_were_typed(
-    runs: Path, lab: LabName, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_executed_are_the_words_that_were_typed(runs: Path, lab: LabName, monkeypatch) -> None:
     """The process of an incident is trusted with the name of a node's namespace and with nothing else."""
     became: list[object] = []
 

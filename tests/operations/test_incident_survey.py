@@ -11,9 +11,7 @@ from tests.incidents.survey import leaks
 
 
 @pytest.mark.slow
-def test_incidents_of_all_levels_are_consistent_and_a_naive_solver_finds_few(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_incidents_of_all_levels_are_consistent_and_a_naive_solver_finds_few(capsys) -> None:
     status = main(["--count", "15", "--seed", "38"])
     said = capsys.readouterr().out
     print(said)

@@ -213,9 +213,7 @@ def click_in(page: Page, lane: int, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_two_transports_race_in_virtual_time_and_are_held_stepped_and_broken_together(
-    page: Open, tmp_path: Path
-) -> None:
+def test_two_transports_race_in_virtual_time_and_are_held_stepped_and_broken_together(page: Open, tmp_path) -> None:
     with going_on(tmp_path, *RACE, "--paused", "--until", "4") as (address, process):
         opened = page()
         opened.open(address)
@@ -299,9 +297,7 @@ def test_sigterm_ends_both_runs_of_a_race_and_both_are_judged(tmp_path: Path) ->
         (["--world", "simulated", "--view", "--transport", "mrc,roce", "--format", "json"], "a race has two"),
     ],
 )
-def test_a_race_that_cannot_be_is_refused_before_anything_is_made(
-    words: list[str], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_race_that_cannot_be_is_refused_before_anything_is_made(words: list[str], why: str, tmp_path, capsys) -> None:
     assert main(["run", "smoke", *words, "--runs", str(tmp_path)]) == 2
     assert why in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

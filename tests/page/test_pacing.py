@@ -196,9 +196,7 @@ def test_where_nothing_was_done_there_is_nothing_to_write() -> None:
         played(run, Path("x.py"))
 
 
-def test_a_played_file_never_replaces_one_that_was_edited_nor_follows_a_link(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_played_file_never_replaces_one_that_was_edited_nor_follows_a_link(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     lines = [
         {"t_ns": 0, "node": "runner", "kind": "options", "plan": "tiny"},

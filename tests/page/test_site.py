@@ -142,9 +142,7 @@ def test_a_folder_that_the_server_could_not_read_is_named_at_once(tmp_path: Path
         check_readable(tmp_path, (NOBODY, NOBODY))
 
 
-def test_a_view_whose_server_cannot_be_kept_up_is_over_and_the_command_ends(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_view_whose_server_cannot_be_kept_up_is_over_and_the_command_ends(monkeypatch, capsys) -> None:
     monkeypatch.setattr(Viewer, "_started", lambda viewer: subprocess.Popen(["false"]))
     assert main(["view", "tiny"]) == 2
     told = capsys.readouterr().err

@@ -70,9 +70,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
         (tmp_path / "verdict.json").touch()
 
 
-def test_the_oldest_stranger_gives_way_and_no_client_with_the_token_does(
-    served: Served, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_oldest_stranger_gives_way_and_no_client_with_the_token_does(served: Served, capfd) -> None:
     """A stream of events, and a request that is still being sent, are older than all strangers."""
     server = served.viewer.server_pid
     with ExitStack() as open_ones:
@@ -110,9 +108,7 @@ def test_that_no_descriptor_is_free_is_said_once(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.slow
-def test_clients_are_served_while_a_stranger_opens_again_what_is_closed(
-    served: Served, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_clients_are_served_while_a_stranger_opens_again_what_is_closed(served: Served, capfd) -> None:
     over, opened = threading.Event(), [0]
 
     def flood() -> None:

@@ -74,9 +74,7 @@ def test_a_viewer_of_another_server_begins_anew(tmp_path: Path) -> None:
     assert times(body) == [0, 1, 2]
 
 
-def test_a_viewer_that_reads_nothing_is_dropped_and_others_are_served(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_viewer_that_reads_nothing_is_dropped_and_others_are_served(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sites, "SLOW_S", 0.05)
     site, _ = site_of(tmp_path, 3)
 

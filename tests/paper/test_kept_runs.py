@@ -60,9 +60,7 @@ def test_what_is_written_is_read_again_and_does_not_say_how_long_it_took(tmp_pat
     ],
     ids=range(13),
 )
-def test_what_is_no_file_of_runs_is_refused_before_any_run_and_stays(
-    content: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_file_of_runs_is_refused_before_any_run_and_stays(content: bytes, said, tmp_path, capsys) -> None:
     file = tmp_path / "runs.gz"
     file.write_bytes(content)
     assert cli.main(["reproduce", FIGURE, "--keep", str(file), "--runs", str(tmp_path / "runs")]) == 2
@@ -73,9 +71,7 @@ def test_what_is_no_file_of_runs_is_refused_before_any_run_and_stays(
 
 
 @pytest.mark.parametrize("lacking", ["mrc:down 3", "mrc:rate"])
-def test_a_run_of_this_code_without_a_number_of_its_figure_is_refused(
-    lacking: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_this_code_without_a_number_of_its_figure_is_refused(lacking: str, tmp_path, capsys) -> None:
     figure = catalogue.find(FIGURE)
     key = task(figure, parts_of(FIGURE, False)["mrc"], short=False).key
     numbers = {name: 1.0 for name in NUMBERS if f"mrc:{name}" != lacking}
@@ -128,9 +124,7 @@ def test_more_than_the_most_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.
         kept_runs.read(tmp_path / "runs.gz")
 
 
-def test_runs_of_the_file_are_not_made_again_and_others_are_kept_in_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_of_the_file_are_not_made_again_and_others_are_kept_in_it(tmp_path, monkeypatch) -> None:
     """Twice the same command: an error breaks off the second run of the first; the second has another folder."""
     parts = list(parts_of(FIGURE, False))
     assert len(parts) > 2
@@ -172,9 +166,7 @@ def test_runs_of_the_file_are_not_made_again_and_others_are_kept_in_it(
         (f"9a --keep {'long' * 64}.gz", "--keep must be a file in a folder that exists and can be written"),
     ],
 )
-def test_options_that_cannot_be_are_refused(
-    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_that_cannot_be_are_refused(words: str, said: str, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     Path("shown").symlink_to("runs.gz")  # as /dev/stdout may be: a link is not replaced
     assert cli.main(["reproduce", *words.split(), "--runs", "runs"]) == 2
@@ -201,9 +193,7 @@ def test_a_wrong_name_gets_all_choices(name: str, capsys: pytest.CaptureFixture[
         ("13", "Figure 13 is part of figure 12: `./lab reproduce 12` compares"),
     ],
 )
-def test_a_figure_of_the_paper_that_is_missing_gets_the_reason(
-    name: str, said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_figure_of_the_paper_that_is_missing_gets_the_reason(name: str, said: str, capsys, tmp_path) -> None:
     assert cli.main(["reproduce", name, "--runs", str(tmp_path)]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
 

@@ -424,9 +424,7 @@ def test_the_page_has_a_row_for_each_quantity_order_and_experiment() -> None:
 
 
 @pytest.mark.parametrize(("paper", "scale", "shown"), [(0.0, 1.0, "+8000.0% of 1"), (-100.0, 100.0, "+180.0%")])
-def test_a_difference_names_its_scale_where_that_is_not_the_papers_number(
-    paper: float, scale: float, shown: str
-) -> None:
+def test_a_difference_names_its_scale_where_that_is_not_the_papers_number(paper, scale, shown) -> None:
     far = quantity(paper, scale=scale)
     figure = replace(own_figure(), quantities=(far,), orders=(), experiments=())
     assert f"| {shown} | farther off | twice the window: 95 |" in text_of(page.html([made(["one"], figure)]))

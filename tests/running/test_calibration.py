@@ -43,9 +43,7 @@ MEASURED = {"measured_at_bps": 5_000_000, "busy_lab": 0.25, "late_ns": 0}
         (1.0, 0, 3.5),  # half of the machine is a fair share
     ],
 )
-def test_the_rate_leaves_two_thirds_of_the_processor_free_and_nobody_too_late(
-    now: float, late_ms: float, fits_mbps: float
-) -> None:
+def test_the_rate_leaves_two_thirds_of_the_processor_free_and_nobody_too_late(now, late_ms, fits_mbps) -> None:
     for found, seen in (
         (MEASURED, MeasuredLoad(now, round(late_ms * 1e6))),
         ({**MEASURED, "late_ns": round(late_ms * 1e6)}, MeasuredLoad(now)),
@@ -218,9 +216,7 @@ def test_a_process_that_serves_several_hosts_is_counted_once(monkeypatch: pytest
     assert calibration.lab_share(run, Span("loaded", 200, 900)) == pytest.approx(0.75)
 
 
-def test_looking_at_the_machine_finds_it_neither_idle_for_ever_nor_more_than_busy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_looking_at_the_machine_finds_it_neither_idle_for_ever_nor_more_than_busy(monkeypatch) -> None:
     monkeypatch.setattr(calibration, "LOOK_S", 0.3)
     now = calibration.look()
     assert 0.0 <= now.busy <= 1.0
@@ -246,9 +242,7 @@ def test_a_process_has_the_processors_of_its_affinity(monkeypatch: pytest.Monkey
         (["--fault", "link-down:p0l0-p0s0@faults+999"], "999"),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_the_machine_is_measured(
-    words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_run_is_refused_before_the_machine_is_measured(words: list[str], said: str, monkeypatch) -> None:
     def measured(*_: object) -> None:
         pytest.fail("links were built to measure with")
 
@@ -258,9 +252,7 @@ def test_what_cannot_be_run_is_refused_before_the_machine_is_measured(
 
 
 @pytest.mark.parametrize("words", [["--processes", "0"], ["--processes", "2"]])
-def test_processes_on_real_links_are_refused_before_anything_else(
-    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_processes_on_real_links_are_refused_before_anything_else(words: list[str], monkeypatch, capsys) -> None:
     monkeypatch.setattr("cli.commands.run.need_root", lambda why: pytest.fail("root was asked for"))
     assert main(["run", "smoke", *words]) == 2
     assert "--processes" in capsys.readouterr().err

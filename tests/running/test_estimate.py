@@ -153,9 +153,7 @@ def test_a_step_has_as_many_packets_at_any_rate(world: str) -> None:
         (one_workload("permutation", size=1 << 28, depth=64), "lab", 10**15, "would hold 17.4 GB on h0; a host has"),
     ],
 )
-def test_what_cannot_be_is_refused_with_the_figures(
-    scenario: Scenario, plan: str, available_bytes: int, said: str
-) -> None:
+def test_what_cannot_be_is_refused_with_the_figures(scenario: Scenario, plan, available_bytes, said) -> None:
     with pytest.raises(estimate.TooLargeError, match=said):
         estimate.check(RunSpec(scenario, choices(plan)), available_bytes)
 
@@ -179,9 +177,7 @@ def test_every_shipped_scenario_fits_a_small_machine(name: str) -> None:
         rehearse(RunSpec(scenario, chosen))
 
 
-def test_a_lab_that_is_up_is_said_before_the_machine_is_calibrated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lab_that_is_up_is_said_before_the_machine_is_calibrated(tmp_path, monkeypatch, capsys) -> None:
     record = state.new_record(load_plan("tiny"), "token")
     record.phase = "running"
     monkeypatch.setattr(state, "read_record", lambda *_: record)

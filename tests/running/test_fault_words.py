@@ -86,9 +86,7 @@ def test_a_scenario_without_faults_takes_them_while_it_is_judged() -> None:
         ("loss p0l0-p0s1 @1", "loss: percent (share of packets lost) must be a number between 0 and 100 (got none)"),
     ],
 )
-def test_a_fault_that_cannot_be_added_is_refused_before_anything_is_written(
-    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_that_cannot_be_added_is_refused_before_anything_is_written(text, said, tmp_path, capsys) -> None:
     runs = tmp_path / "runs"
     assert cli.main(["run", "smoke", *SIMULATED, "--runs", str(runs), "--fault", text]) == 2
     assert said in capsys.readouterr().err
@@ -96,9 +94,7 @@ def test_a_fault_that_cannot_be_added_is_refused_before_anything_is_written(
 
 
 @pytest.mark.slow
-def test_added_faults_happen_are_stored_repeat_and_are_what_a_comparison_is_about(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_added_faults_happen_are_stored_repeat_and_are_what_a_comparison_is_about(tmp_path, capsys) -> None:
     runs = ("--runs", str(tmp_path))
     added = ("--fault", "loss p1l0-p1s0 20 @1 for 2", "--fault", "link-down p0l1-p0s1 @3 for 0.5")
     cli.main(["run", "smoke", *SIMULATED, *runs])

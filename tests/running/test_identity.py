@@ -90,9 +90,7 @@ def test_a_scenario_of_ones_own_is_known_by_its_file(tmp_path: Path) -> None:
     assert {name for name in HASHES if first["hashes"][name] != second["hashes"][name]} == {"scenario"}
 
 
-def test_an_algorithm_of_ones_own_is_known_by_its_file_and_the_modules_that_it_imports(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_algorithm_of_ones_own_is_known_by_its_file_and_the_modules_that_it_imports(tmp_path, monkeypatch) -> None:
     """Rows of a sweep that were made with an older helper must not be shown as those of this one."""
     library = tmp_path / "library"
     texts = {

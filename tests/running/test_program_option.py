@@ -38,9 +38,7 @@ TRAINS = "python -m mrclab.training --rank {rank} --ranks {ranks} --meet {folder
         (["--ranks", "h0,h1"], "needs --program"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_built(
-    words: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_is_refused_before_anything_is_built(words: list[str], reason: str, tmp_path, capsys) -> None:
     runs = tmp_path / "runs"
     assert cli.main(["run", "smoke", "--world", "simulated", "--plain", "--runs", str(runs), *words]) == 2
     assert reason in capsys.readouterr().err
@@ -241,9 +239,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_a_program_runs_under_a_scenarios_faults_and_is_in_report_and_replay(
-    runs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_runs_under_a_scenarios_faults_and_is_in_report_and_replay(runs: Path, capsys) -> None:
     latest = runs / "latest"
     verdict = json.loads((latest / "verdict.json").read_text())
     assert verdict["verdict"] == "true"

@@ -104,9 +104,7 @@ def test_every_way_refuses_a_run_that_cannot_be(
     assert not list(tmp_path.rglob("options.json"))
 
 
-def test_a_hunt_is_ended_by_too_little_memory_and_does_not_take_it_for_a_finding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hunt_is_ended_by_too_little_memory_and_does_not_take_it_for_a_finding(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(estimate, "available_memory", lambda: 10**7)
     with pytest.raises(TooLargeError, match="this machine has 10 MB to spare"):
         attempt(draw(1), tmp_path)
@@ -161,9 +159,7 @@ def test_from_the_command_line_to_the_first_event_is_at_most_ten_modules_each_en
     assert modules == rows, f"{PAGE.name} has another list"
 
 
-def test_from_the_command_line_to_the_first_event_of_link_flap_few_modules_are_entered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_the_command_line_to_the_first_event_of_link_flap_few_modules_are_entered(tmp_path, monkeypatch) -> None:
     """Functions of the rooms' modules that are called, those that an import calls left out."""
     entered: dict[str, str] = {}
     own, write = sys._getframe(), Journal.write
@@ -196,9 +192,7 @@ def test_from_the_command_line_to_the_first_event_of_link_flap_few_modules_are_e
     assert f"| modules entered up to the first event | 26 | {len(entered)} |" in PAGE.read_text()
 
 
-def test_a_sweep_starts_no_more_runs_at_once_than_memory_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sweep_starts_no_more_runs_at_once_than_memory_holds(tmp_path, monkeypatch, capsys) -> None:
     subjects = quick_subjects(write_quick(tmp_path))
     needed = max(one.memory_bytes for one in subjects)
     parser = argparse.ArgumentParser()
@@ -258,15 +252,7 @@ def edit(folder: Path, old: str, new: str) -> None:
         ("my_sid", "my_own_sid", ("my_sid", "my_own_sid"), 3),  # no table for the controller; the valid names
     ],
 )
-def test_what_is_wrong_in_a_p4_program_is_shown(
-    words: tuple[str, ...],
-    old: str,
-    new: str,
-    shown: tuple[str, ...],
-    lines: int,
-    programs: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_is_wrong_in_a_p4_program_is_shown(words, old, new, shown, lines, programs: Path, capsys) -> None:
     edit(programs, old, new)
     assert cli.main(list(words)) == 2
     said = capsys.readouterr().err
@@ -296,9 +282,7 @@ SCENARIO = Scenario(
         ("[][1]", "[]", "IndexError: list index out of range"),
     ],
 )
-def test_what_breaks_in_a_scenario_of_ones_own_is_said_with_its_line(
-    timeline: str, judged: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_breaks_in_a_scenario_of_ones_own_is_said_with_its_line(timeline, judged, said, tmp_path, capsys) -> None:
     file = tmp_path / "mine.py"
     file.write_text(SCENARIO.replace("TIMELINE", timeline).replace("CHECKS", judged))
     runs = tmp_path / "runs"

@@ -151,9 +151,7 @@ def test_one_file_with_several_parameters_keeps_its_short_name() -> None:
         (["--insecure"], "--insecure: only with --cluster"),
     ],
 )
-def test_words_that_cannot_be_are_refused_before_anything_is_run(
-    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_words_that_cannot_be_are_refused_before_anything_is_run(words: list[str], said: str, tmp_path, capsys) -> None:
     assert main(["contest", *words, "--runs", str(tmp_path)]) == 2
     assert said in capsys.readouterr().err
     assert not list(tmp_path.glob("contests/*/*"))
@@ -202,9 +200,7 @@ def files(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in place.iterdir()}
 
 
-def test_the_files_say_what_the_rows_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_files_say_what_the_rows_say(tmp_path, monkeypatch, capsys) -> None:
     assert held(tmp_path, 10, monkeypatch) == 0
     found = files(tmp_path)
     head, *rows = csv.reader(found["contest.csv"].splitlines())
@@ -236,9 +232,7 @@ def test_the_files_say_what_the_rows_say(
         assert list(record.values())[8:] == [one if one is None else pytest.approx(one, rel=1e-8) for one in numbers]
 
 
-def test_a_contest_that_is_broken_off_goes_on_and_ends_as_if_it_had_not_been(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_contest_that_is_broken_off_goes_on_and_ends_as_if_it_had_not_been(tmp_path, monkeypatch, capsys) -> None:
     quick, whole = tmp_path / "broken", tmp_path / "whole"
     quick.mkdir()
     whole.mkdir()
@@ -254,9 +248,7 @@ def test_a_contest_that_is_broken_off_goes_on_and_ends_as_if_it_had_not_been(
     assert numbers[0] == numbers[1]
 
 
-def test_a_contest_whose_disk_fills_while_runs_are_kept_says_where_its_table_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_contest_whose_disk_fills_while_runs_are_kept_says_where_its_table_is(tmp_path, monkeypatch, capsys) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -268,9 +260,7 @@ def test_a_contest_whose_disk_fills_while_runs_are_kept_says_where_its_table_is(
     assert len(files(tmp_path)["rows.csv"].splitlines()) == 1 + 2 * 3
 
 
-def test_runs_that_an_error_ended_are_named_and_the_contest_is_unknown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_that_an_error_ended_are_named_and_the_contest_is_unknown(tmp_path, monkeypatch) -> None:
     def full(task: Task) -> Row:
         row = made_up(task)
         return replace(row, verdict="unknown", metrics={}, error="OSError: no space") if task.seed == 2 else row
@@ -279,9 +269,7 @@ def test_runs_that_an_error_ended_are_named_and_the_contest_is_unknown(
     assert "2 runs were broken off" in files(tmp_path)["contest.html"]
 
 
-def test_a_run_that_could_not_be_kept_is_named_with_its_command_and_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_could_not_be_kept_is_named_with_its_command_and_reason(tmp_path, monkeypatch, capsys) -> None:
     def full(task: Task) -> Row:
         return replace(made_up(task), error="OSError: /x: no space left on device" if task.keep else "")
 

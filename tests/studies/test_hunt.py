@@ -76,9 +76,7 @@ def test_a_seed_draws_the_same_case_and_other_seeds_other_ones() -> None:
 
 
 @pytest.mark.slow
-def test_verbs_that_hunts_learned_later_are_drawn_beside_what_a_seed_always_drew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_verbs_that_hunts_learned_later_are_drawn_beside_what_a_seed_always_drew(monkeypatch) -> None:
     cases = [draw(seed) for seed in range(150)]
     assert {fault.verb for case in cases for fault in case.faults} >= set(APART)
     monkeypatch.setattr("studies.hunting.draw.APART_SHARE", 0.0)
@@ -319,9 +317,7 @@ def test_what_grows_from_round_to_round_is_told(counts: tuple[int, ...], holds: 
 
 
 @pytest.mark.parametrize(("left_s", "lost", "holds"), [(4.5, 6, True), (4.5, 0, False), (3.9, 6, False)])
-def test_only_a_path_abandoned_of_late_beside_lost_trimmed_packets_may_be_bad_at_the_end(
-    left_s: float, lost: int, holds: bool
-) -> None:
+def test_only_a_path_abandoned_of_late_beside_lost_trimmed_packets_may_be_bad_at_the_end(left_s, lost, holds) -> None:
     """The run ends at 6 s; forty round trips are two."""
     left = {"qp": 1, "ev": 7, "peer": "h2", "plane": 0, "via": "p0s0", "old": "good", "new": "assumed_bad"}
     agent: Entry = (2.0, "h1", "sample", {"qps": [{"qp": 1, "peer": "h2", "acked_bytes": 1}], "ports": []})
@@ -430,9 +426,7 @@ def test_what_is_found_is_a_scenario_that_runs_by_itself(tmp_path: Path) -> None
     assert main([*words, "--runs", str(tmp_path / "runs"), "--plain"]) in (0, 3)
 
 
-def test_the_command_prints_its_seed_first_and_says_what_it_did(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_its_seed_first_and_says_what_it_did(tmp_path, capsys) -> None:
     words = ["hunt", "--seed", "4", "--tries", "1", "--runs", str(tmp_path), "--output", str(tmp_path / "found")]
     assert main([*words, "--plain"]) == 0
     said = capsys.readouterr().out.splitlines()
@@ -536,9 +530,7 @@ def test_shrinking_keeps_a_users_settings(tmp_path: Path) -> None:
     ("word", "told"),
     [("selection=nonsense", "no path selection"), ("mpr=x", "mpr is"), ("selection.x=3", "no such parameter")],
 )
-def test_a_setting_that_no_run_takes_is_refused_before_the_hunt(
-    word: str, told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_setting_that_no_run_takes_is_refused_before_the_hunt(word: str, told: str, capsys, tmp_path) -> None:
     assert main(["hunt", "--setting", word, "--tries", "1", "--plain", "--output", str(tmp_path / "found")]) == 2
     assert told in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

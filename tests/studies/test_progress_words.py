@@ -2,7 +2,6 @@
 
 import io
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree
 
@@ -133,9 +132,7 @@ def test_the_name_of_a_metric_is_escaped_in_the_text_alternative() -> None:
 
 
 @pytest.mark.parametrize("option", ["--output", "--runs"])
-def test_a_folder_that_cannot_keep_a_finding_is_refused_before_the_hunt(
-    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_keep_a_finding_is_refused_before_the_hunt(option, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(AttemptPool, "outcomes", lambda *_: pytest.fail("a try was made"))
     file = tmp_path / "file"
     file.write_text("kept")

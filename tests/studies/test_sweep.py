@@ -223,9 +223,7 @@ def test_a_sweep_that_is_killed_at_20_random_points_loses_nothing_and_makes_noth
 
 
 @pytest.mark.slow
-def test_with_until_a_sweep_stops_when_it_is_known_and_its_table_does_not_depend_on_what_came_after(
-    tmp_path: Path,
-) -> None:
+def test_with_until_a_sweep_stops_when_it_is_known_and_its_table_does_not_depend_on_what_came_after(tmp_path) -> None:
     path = write_quick(tmp_path)
     found = json.loads(swept(tmp_path, path, 500, until=0.9))
     for variant in found["variants"]:
@@ -369,9 +367,7 @@ def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_w
     assert main(["sweep", str(path), "--seeds", str(kept), "--runs", str(runs), "--plain"]) == 0
 
 
-def test_a_worst_run_that_could_not_be_kept_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_worst_run_that_could_not_be_kept_is_named(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(sweep_module, "make_engine", lambda *_: inline(fake))
     monkeypatch.setattr(perform_module, "make_run", lambda *_: Path("/proc/none").write_text(""))
     words = ["sweep", str(write_quick(tmp_path)), "--seeds", "1", "--runs", str(tmp_path / "runs")]
@@ -380,9 +376,7 @@ def test_a_worst_run_that_could_not_be_kept_is_named(
 
 
 @pytest.mark.slow
-def test_the_command_says_what_is_known_and_its_exit_status_is_the_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_what_is_known_and_its_exit_status_is_the_answer(tmp_path, capsys) -> None:
     path, runs = write_quick(tmp_path), ["--runs", str(tmp_path / "runs")]
     assert main(["sweep", str(path), "--seeds", "4", *runs, "--plain", "--keep-worst", "1"]) == 0
     said = capsys.readouterr().out

@@ -109,9 +109,7 @@ def test_a_worker_of_another_version_refuses(scheduler: tuple[str, ExitStack], t
         assert len(store) == 0
 
 
-def test_the_command_line_takes_the_address_of_a_scheduler(
-    scheduler: tuple[str, ExitStack], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_takes_the_address_of_a_scheduler(scheduler: tuple[str, ExitStack], tmp_path, capsys) -> None:
     address, stack = scheduler
     worker(address, stack, tmp_path / "dask")
     words = ["sweep", str(write_quick(tmp_path)), "--seeds", "3", "--runs", str(tmp_path / "runs"), "--format", "json"]
@@ -129,9 +127,7 @@ def test_the_command_line_takes_the_address_of_a_scheduler(
         ("tcp://[2001:db8::1]:8786", "or add --insecure"),
     ],
 )
-def test_an_address_that_is_none_or_not_protected_is_refused(
-    address: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_address_that_is_none_or_not_protected_is_refused(address: str, words: str, tmp_path, capsys) -> None:
     status = 0
     try:
         status = main(["sweep", "smoke", "--runs", str(tmp_path), "--cluster", address])
@@ -148,9 +144,7 @@ def test_loopback_and_tls_need_no_flag(address: str) -> None:
     ClusterAddress.parse("tcp://far:8786").protect(insecure=True)
 
 
-def test_no_cluster_at_an_address_is_one_clear_line(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_cluster_at_an_address_is_one_clear_line(monkeypatch, tmp_path, capsys) -> None:
     monkeypatch.setattr("studies.farm.cluster.WAIT_S", 0.5)
     words = ["sweep", str(write_quick(tmp_path)), "--seeds", "3", "--runs", str(tmp_path / "runs")]
     assert main([*words, "--cluster", "tcp://127.0.0.1:9"]) == 2

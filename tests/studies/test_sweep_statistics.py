@@ -108,9 +108,7 @@ def test_99_percent_is_known_after_332_runs_without_failure_and_refuted_after_th
 
 
 @pytest.mark.parametrize(("truth", "wrong"), [(0.99, False), (0.995, False), (0.9899, True), (0.97, True)])
-def test_a_stopping_rule_that_looks_after_every_run_is_wrong_in_at_most_5_percent_of_sweeps(
-    truth: float, wrong: bool
-) -> None:
+def test_a_stopping_rule_that_looks_after_every_run_is_wrong_in_at_most_5_percent_of_sweeps(truth, wrong) -> None:
     chance, sweeps, mistaken = random.Random(7), 800, 0
     for _ in range(sweeps):
         test = Until(0.99)

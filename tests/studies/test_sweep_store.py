@@ -48,9 +48,7 @@ def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
         RowStore(tmp_path)
 
 
-def test_a_store_that_another_sweep_holds_is_not_to_be_moved_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_another_sweep_holds_is_not_to_be_moved_away(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(stores, "WAIT_S", 0.05)
     with RowStore(tmp_path) as store:
         other = sqlite3.connect(tmp_path / NAME, isolation_level=None)
@@ -63,9 +61,7 @@ def test_a_store_that_another_sweep_holds_is_not_to_be_moved_away(
         assert store.find(["k1"]) == {"k1": ROW}
 
 
-def test_a_long_wait_for_a_store_names_the_process_that_holds_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_long_wait_for_a_store_names_the_process_that_holds_it(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(locks, "TELL_S", 0.05)
     monkeypatch.setattr(stores, "WAIT_S", 0.1)
     hold = (
@@ -107,9 +103,7 @@ def test_rows_of_sweeps_and_of_reproductions_come_back_as_they_were(verdict: str
 @pytest.mark.parametrize(
     "text", ["[]", "{}", "{", '{"key": "k1"}', ROW.to_text().replace("true", "perhaps"), "5", "\xff"]
 )
-def test_a_row_that_is_none_is_named_by_its_key_and_made_again(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_row_that_is_none_is_named_by_its_key_and_made_again(text: str, tmp_path, capsys) -> None:
     with RowStore(tmp_path) as store:
         store.add(replace(ROW, key="k2"))
         database = sqlite3.connect(tmp_path / NAME)
@@ -147,9 +141,7 @@ ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELEC
         (("CREATE TABLE other (name)",), "table other"),
     ],
 )  # fmt: skip
-def test_a_store_with_more_than_rows_is_refused_and_nothing_of_it_is_carried_out(
-    statements: tuple[str, ...], named: str, tmp_path: Path
-) -> None:
+def test_a_store_with_more_than_rows_is_refused_and_nothing_of_it_is_carried_out(statements, named, tmp_path) -> None:
     with sqlite3.connect(tmp_path / NAME) as database:
         for statement in statements:
             database.execute(statement)

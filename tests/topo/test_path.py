@@ -243,9 +243,7 @@ def test_a_sound_path_is_shown_from_its_first_switch_to_the_host_without_a_remar
         ("switch-stop", "p0l1", "p0l1", ["EV", "p0l0", "p0s1", "✗"]),
     ],
 )
-def test_nothing_is_shown_of_a_path_beyond_what_no_packet_survives(
-    verb: str, target: str, place: str, words: list[str]
-) -> None:
+def test_nothing_is_shown_of_a_path_beyond_what_no_packet_survives(verb, target, place, words) -> None:
     lines = shown(make_fault(PLAN, verb, target))
     assert lines[0].endswith("  DEAD")
     assert [line.split()[0] for line in lines] == words
@@ -293,9 +291,7 @@ def test_a_time_has_the_largest_unit_that_it_fills(ns: int, words: str) -> None:
         ((3, 7, 5, 11), "switches ", "5.984"),
     ],
 )
-def test_a_ratio_is_a_fraction_only_where_it_is_one_exactly(
-    sizes: tuple[int, int, int, int], row: str, ratio: str
-) -> None:
+def test_a_ratio_is_a_fraction_only_where_it_is_one_exactly(sizes: tuple[int, int, int, int], row, ratio) -> None:
     """Planes, leaves, spines and hosts of a leaf, beside the 5,120 switches for 65,536 NICs that three tiers take."""
     shown_plan = show_plan(Plan("any", *sizes)).splitlines()
     assert [line.split("   ")[-1] for line in shown_plan if line.startswith(row)][-1] == ratio

@@ -275,9 +275,7 @@ def test_colours_go_from_idle_to_busy() -> None:
     assert (blend(0.0), blend(1.0), blend(7.0)) == (IDLE, BUSY, BUSY)
 
 
-def test_a_fabric_that_is_too_large_and_a_name_that_is_no_picture_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fabric_that_is_too_large_and_a_name_that_is_no_picture_are_refused(tmp_path, capsys) -> None:
     with pytest.raises(GraphError, match="137,216 nodes; 600 are the most"):
         graph_of(load_plan("paper"))
     assert cli.main(["graph", "tiny", "-o", str(tmp_path / "lab.jpg")]) == 2
@@ -286,9 +284,7 @@ def test_a_fabric_that_is_too_large_and_a_name_that_is_no_picture_are_refused(
     assert (tmp_path / "lab.mmd").read_text().startswith("graph TD\n")
 
 
-def test_a_format_that_contradicts_the_name_of_the_picture_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_format_that_contradicts_the_name_of_the_picture_is_refused(tmp_path, capsys) -> None:
     picture = tmp_path / "lab.png"
     assert cli.main(["graph", "tiny", "--format", "svg", "-o", str(picture)]) == 2
     assert f"--format must be left out with -o {picture}, which is png (got svg)" in capsys.readouterr().err

@@ -100,9 +100,7 @@ def run(machine: Machine, words: str, limit_s: float) -> Ran:
     return {"verdict": verdict["verdict"], "failed": failed, "out": out[-3000:]}
 
 
-def test_vagrant_up_ends_in_a_lab_and_destroy_leaves_nothing(
-    machine: Machine, release: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_vagrant_up_ends_in_a_lab_and_destroy_leaves_nothing(machine: Machine, release: str, capsys) -> None:
     up = machine.vagrant("up", limit_s=900)
     assert "labs of this machine have embedded switches" in up
     assert machine.ssh("uname -r").startswith(debian.KERNELS[release])

@@ -89,9 +89,7 @@ def ended() -> Iterator[list[OneMachine]]:
     ],
     ids=["all well", "fails at its end", "killed", "leaves early"],
 )
-def test_a_process_that_is_lost_ends_the_others_and_is_named(
-    program: str, failure: str, ended: list[OneMachine]
-) -> None:
+def test_a_process_that_is_lost_ends_the_others_and_is_named(program, failure, ended: list[OneMachine]) -> None:
     """The others wait for an answer that never comes."""
     source = (
         "import os\nfrom socket import socket\nrank = int(os.environ['PMI_RANK'])\n"

@@ -228,9 +228,7 @@ def test_shared_memory_and_folders_of_a_killed_run_are_removed_by_the_next_one(
 
 @needs_mpi
 @pytest.mark.slow
-def test_what_one_process_raises_ends_the_run_with_its_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: Started
-) -> None:
+def test_what_one_process_raises_ends_the_run_with_its_words(tmp_path, monkeypatch, started: Started) -> None:
     """A module of a user's own that the second process alone cannot bear."""
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
@@ -260,9 +258,7 @@ def test_what_one_process_raises_ends_the_run_with_its_words(
         (["--processes", "2", "--view"], "--processes 2: not with --view"),
     ],
 )
-def test_a_number_of_processes_that_does_not_fit_is_refused(
-    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_number_of_processes_that_does_not_fit_is_refused(options: list[str], said: str, tmp_path, capsys) -> None:
     assert main(["run", "smoke", "--world", "simulated", "--plan", "tiny", "--runs", str(tmp_path), *options]) == 2
     assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

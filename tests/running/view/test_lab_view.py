@@ -136,9 +136,7 @@ def test_probers_tell_of_every_link_in_every_world(view: LabView) -> None:
     assert links_json(view) == []
 
 
-def test_a_lab_in_virtual_time_is_found_by_its_name_from_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lab_in_virtual_time_is_found_by_its_name_from_its_folder(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     lab = up(TINY)
     try:

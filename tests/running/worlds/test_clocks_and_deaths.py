@@ -76,9 +76,7 @@ def test_a_step_of_the_clock_changes_no_run_in_virtual_time(step_s: int, tmp_pat
 @rooted
 @pytest.mark.parametrize("step_s", [30, -30])
 @pytest.mark.usefixtures("lab")
-def test_a_step_of_the_clock_is_no_stall_and_ends_no_run_on_real_links(
-    step_s: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_of_the_clock_is_no_stall_and_ends_no_run_on_real_links(step_s: int, tmp_path, monkeypatch) -> None:
     clock = SetClock(tmp_path)
     for name, value in clock.environment.items():
         monkeypatch.setenv(name, value)
@@ -122,9 +120,7 @@ def processes(run: subprocess.Popen[str], *named: str) -> list[int]:
     ("named", "said"), [(("endpoint", "agent", "h1"), ".sock is gone"), (("switch", "serve"), "switch")]
 )
 @pytest.mark.usefixtures("lab")
-def test_an_agent_or_switch_process_that_is_killed_in_a_phase_ends_the_run_and_is_named(
-    named: tuple[str, ...], said: str, tmp_path: Path
-) -> None:
+def test_an_agent_or_switch_process_that_is_killed_in_a_phase_ends_the_run_and_is_named(named, said, tmp_path) -> None:
     run = start_smoke(tmp_path, stderr=subprocess.STDOUT)
     until(run, "phase reference")
     (pid, *_) = processes(run, *named)

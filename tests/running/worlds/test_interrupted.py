@@ -29,9 +29,7 @@ pytestmark = [
         pytest.param("phase reference", signal.SIGQUIT, marks=pytest.mark.slow),
     ],
 )
-def test_ctrl_c_takes_the_lab_down_and_the_run_is_unknown(
-    lab: None, tmp_path: Path, moment: str, number: signal.Signals
-) -> None:
+def test_ctrl_c_takes_the_lab_down_and_the_run_is_unknown(lab: None, tmp_path, moment, number: signal.Signals) -> None:
     process = start_smoke(tmp_path)
     until(process, moment)
     process.send_signal(number)

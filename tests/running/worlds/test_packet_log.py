@@ -72,9 +72,7 @@ def test_a_log_of_the_whole_run_has_each_way_without_gaps_and_counts_what_the_sw
     assert sum(line["bytes"] for line in at_switches if line["fate"] in ("sent", "lost")) == counted["tx_bytes"]
 
 
-def test_a_log_that_ctrl_c_meets_in_the_middle_of_its_lines_has_them_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_ctrl_c_meets_in_the_middle_of_its_lines_has_them_all(tmp_path, monkeypatch) -> None:
     number, line = count(), PacketLog._line
 
     def pressed(self: PacketLog, record: PacketRecord) -> Line:
@@ -118,18 +116,14 @@ def test_a_wires_overhead_and_a_nics_latency_are_in_every_packets_way(tmp_path: 
 
 
 @pytest.mark.parametrize("window", ["3", "3..2", "..2", "-1..2", "200..201", "a..b", "2..2", "1..nan"])
-def test_a_window_that_cannot_be_is_refused_with_an_example(
-    window: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_window_that_cannot_be_is_refused_with_an_example(window: str, tmp_path, capsys) -> None:
     words = ["run", "smoke", "--world", "simulated", "--runs", str(tmp_path), f"--record-packets={window}"]
     assert main(words) == 2
     assert "must be START..END in seconds of the run, such as 5..5.5" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
-def test_packets_on_real_links_are_not_recorded_but_captured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_packets_on_real_links_are_not_recorded_but_captured(tmp_path, capsys) -> None:
 
     words = ["run", "smoke", "--record-packets", "1..2", "--rate", "10"]
 

@@ -100,9 +100,7 @@ def test_closed_worlds_do_not_pile_up(tmp_path: Path) -> None:
     assert sum(world() is not None for world in worlds) <= 2
 
 
-def test_switches_are_sampled_like_hosts_unless_that_would_be_many_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_switches_are_sampled_like_hosts_unless_that_would_be_many_rows(tmp_path, monkeypatch) -> None:
     def samples(sampled: bool) -> list[int]:
         scenario = replace(
             library.find("smoke"),
@@ -326,9 +324,7 @@ def test_both_forms_write_the_same_journals_to_the_byte(build: None, name: str, 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which(building.QUICK) is None, reason="needs tcc")
 @pytest.mark.parametrize("transport", ["mrc", "roce"])
-def test_a_quick_build_writes_the_same_journals_to_the_byte(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: str
-) -> None:
+def test_a_quick_build_writes_the_same_journals_to_the_byte(tmp_path, monkeypatch, transport: str) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert building.build(compiled.UNIT, print, quick=True).quick
     fast, *made = runs("on", "link-flap", 7, transport, 0.02)

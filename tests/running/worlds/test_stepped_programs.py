@@ -138,9 +138,7 @@ IN_A_CHILD = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BU
 @pytest.mark.parametrize(
     "code", [pytest.param(BUSY, id="itself", marks=pytest.mark.slow), pytest.param(IN_A_CHILD, id="in a child")]
 )
-def test_a_program_without_a_nic_computes_for_as_long_as_it_likes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
-) -> None:
+def test_a_program_without_a_nic_computes_for_as_long_as_it_likes(tmp_path, monkeypatch, code: str) -> None:
     monkeypatch.setattr(simulated, "QUIET_S", 1.5)
     with world(tmp_path) as (made, directory):
         process = spawn(made, "h1", OPEN + "context.sleep(1)\ncontext.close()\n" + code + "print('computed')\n")
@@ -150,9 +148,7 @@ def test_a_program_without_a_nic_computes_for_as_long_as_it_likes(
     assert printed(directory, "h1") == ["computed"]
 
 
-def test_a_program_that_closes_its_nic_and_hangs_ends_the_run_by_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_closes_its_nic_and_hangs_ends_the_run_by_its_name(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(simulated, "QUIET_S", 0.5)
     with world(tmp_path) as (made, _):
         process = spawn(made, "h1", OPEN + "context.close()\nwhile True: time.sleep(0.05)\n", "stubborn")
@@ -187,9 +183,7 @@ def test_a_program_that_dies_takes_only_its_own_things_along(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "message", [b"\x09nonsense", b"{not json", bytes([uverbs.WAIT]) + b"short", bytes([uverbs.POST])]
 )
-def test_a_message_that_the_library_never_sends_ends_the_session_and_not_the_world(
-    tmp_path: Path, message: bytes
-) -> None:
+def test_a_message_that_the_library_never_sends_ends_the_session_and_not_the_world(tmp_path, message: bytes) -> None:
     code = OPEN + f"context._connection._socket.send({message!r})\ncontext.sleep(1)\n"
     with world(tmp_path) as (made, directory):
         process = spawn(made, "h0", code)

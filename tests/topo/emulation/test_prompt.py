@@ -47,9 +47,7 @@ def offered(prompt: FabricCLI, line: str) -> list[str]:
     return list(complete(text, line, len(line) - len(text), len(line)))
 
 
-def test_the_history_is_not_in_a_home_that_may_be_another_users(
-    nowhere: FabricCLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_history_is_not_in_a_home_that_may_be_another_users(nowhere: FabricCLI, tmp_path, monkeypatch) -> None:
     """`sudo -E` keeps HOME: root wrote the file to which its owner had linked the history, with words of the owner."""
     registered: list[Callable[[], None]] = []
     written: list[str] = []
@@ -66,9 +64,7 @@ def test_the_history_is_not_in_a_home_that_may_be_another_users(
     assert os.environ["HOME"] == str(tmp_path)
 
 
-def test_fault_is_a_word_of_the_prompt_as_on_the_command_line(
-    nowhere: FabricCLI, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_is_a_word_of_the_prompt_as_on_the_command_line(nowhere: FabricCLI, capsys, monkeypatch) -> None:
     given: list[tuple[object, ...]] = []
 
     def inject(lab: Lab, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
@@ -106,9 +102,7 @@ def test_what_is_refused_is_not_offered(nowhere: FabricCLI) -> None:
     assert "iperf" not in offered(nowhere, "ip")
 
 
-def test_every_word_of_the_help_works_or_is_refused_and_none_ends_the_prompt(
-    tmp_path: Path, nowhere: FabricCLI
-) -> None:
+def test_every_word_of_the_help_works_or_is_refused_and_none_ends_the_prompt(tmp_path, nowhere: FabricCLI) -> None:
     listed = [name.removeprefix("do_") for name in nowhere.get_names() if name.startswith("do_")]
     tried = [name for name in listed if name not in LEAVE] + list(REFUSED) + ["x nobody", "py 1/0", "h0", "undo 7"]
     script = tmp_path / "words"

@@ -31,9 +31,7 @@ LONG = {"nic-port", "maintenance", "grey-link", "switch-reboot pods"}
 
 
 @pytest.mark.parametrize(("scenario", "name", "verdict"), RUNS)
-def test_a_run_has_its_verdict_and_can_be_shown(
-    scenario: str, name: str, verdict: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_has_its_verdict_and_can_be_shown(scenario: str, name: str, verdict: str, tmp_path, capsys) -> None:
     plan, runs = tmp_path / "own.toml", str(tmp_path / "runs")
     plan.write_text(TEXTS[name], encoding="utf-8")
     words = ["run", scenario, "--plan", str(plan), "--world", "simulated", "--payload", "counted", "--seed", "7"]
