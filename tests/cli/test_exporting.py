@@ -15,7 +15,6 @@ from cli import main as cli
 from cli.exporting import document
 from cli.exporting.frr import frr
 from cli.exporting.sonic import LANES, sonic
-from tests.helpers.refused import Refused
 from tests.topo.topologies.shapes import SMALL
 from topo.address import usid_address
 from topo.graph import PortRef, peer
@@ -135,7 +134,7 @@ def test_a_long_export_says_how_far_it_is(form: str, tmp_path, capsys, monkeypat
     assert len(told) == (3 if form == "json" else 1), said
 
 
-def test_export_refuses_what_it_cannot_write(tmp_path: Path, refused: Refused) -> None:
+def test_export_refuses_what_it_cannot_write(tmp_path: Path, refused) -> None:
     assert "-o FOLDER for all 8 switches, or --switch NAME" in refused("export", "sonic", "tiny")
     refused("export", "frr", "tiny", "--switch", "p9l9")
     assert "--switch must be left out with json" in refused("export", "json", "tiny", "--switch", "p0l0")

@@ -8,7 +8,6 @@ import pytest
 from cli import main as cli
 from judging.run import Run
 from running.directory import find
-from tests.helpers.refused import Refused
 
 FIRST_PLANE = '''
 from endpoint.mrc.paths.selection import Selection
@@ -95,7 +94,7 @@ def window(declared: str) -> str:
         ("window.packets=3", "there is no setting 'window.packets'; parameters belong to selection, congestion, loss"),
     ],
 )
-def test_a_parameter_that_cannot_be_is_refused(setting: str, said: str, tmp_path: Path, refused: Refused) -> None:
+def test_a_parameter_that_cannot_be_is_refused(setting: str, said: str, tmp_path: Path, refused) -> None:
     file = tmp_path / "window.py"
     file.write_text(OWN)
     assert said in refused("run", "smoke", *QUICK, "--setting", f"congestion={file}:Mine", "--setting", setting)
@@ -153,7 +152,7 @@ def test_an_error_of_ones_own_class_ends_the_run_as_unknown_and_names_file_line_
     ],
 )
 def test_what_is_no_algorithm_is_refused_by_file_and_line_before_anything_is_written(
-    text: str | None, said: str, tmp_path: Path, refused: Refused
+    text: str | None, said: str, tmp_path: Path, refused
 ) -> None:
     seam, file = "congestion" if text and "(Congestion)" in text else "selection", tmp_path / "mine.py"
     if text is not None:
@@ -164,7 +163,7 @@ def test_what_is_no_algorithm_is_refused_by_file_and_line_before_anything_is_wri
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_file_that_is_none_is_refused_by_its_setting_and_name(tmp_path: Path, refused: Refused) -> None:
+def test_a_file_that_is_none_is_refused_by_its_setting_and_name(tmp_path: Path, refused) -> None:
     folder, circle = tmp_path / "folder.py", tmp_path / "circle.py"
     folder.mkdir()
     circle.symlink_to(circle)

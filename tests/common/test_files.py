@@ -149,7 +149,7 @@ def test_what_is_in_the_way_of_a_folder_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link to another user")
-def test_a_link_of_another_user_leads_no_folder_elsewhere(tmp_path, monkeypatch, capsys) -> None:
+def test_a_link_of_another_user_leads_no_folder_elsewhere(tmp_path, monkeypatch, refused) -> None:
     """In another user's folder, `start` and `sweep` of root wrote into the folder that the link named."""
     monkeypatch.chdir(tmp_path)
     there = tmp_path / "there"
@@ -158,8 +158,7 @@ def test_a_link_of_another_user_leads_no_folder_elsewhere(tmp_path, monkeypatch,
         link = tmp_path / name
         link.symlink_to(there)
         os.chown(link, 65534, 65534, follow_symlinks=False)
-        assert main(words) == 2
-        assert f"({name} is a symbolic link of user 65534)" in capsys.readouterr().err
+        assert f"({name} is a symbolic link of user 65534)" in refused(*words)
         with pytest.raises(NotPlainError, match=f"{name} is a symbolic link of user 65534"):
             files.make_folder(link / "a" / "b")
         assert list(there.iterdir()) == []
@@ -170,10 +169,11 @@ def test_a_link_of_another_user_leads_no_folder_elsewhere(tmp_path, monkeypatch,
 
 
 @pytest.mark.parametrize("words", [["report"], ["run", "smoke", "--world", "simulated"], ["sweep", "smoke"]])
-def test_a_link_to_nowhere_in_the_place_of_runs_is_named(words: list[str], tmp_path, capsys) -> None:
+def test_a_link_to_nowhere_in_the_place_of_runs_is_named(words: list[str], tmp_path, refused) -> None:
     (tmp_path / "runs").symlink_to("/none/x")
-    assert main([*words, "--runs", str(tmp_path / "runs")]) == 2
-    assert "/runs must be a folder (it is a link to /none/x, which is missing)" in capsys.readouterr().err
+    assert "/runs must be a folder (it is a link to /none/x, which is missing)" in refused(
+        *words, "--runs", str(tmp_path / "runs")
+    )
 
 
 ROOT = Path(__file__).parents[2]
@@ -284,7 +284,9 @@ def test_standard_output_may_be_named_wherever_it_leads(tmp_path: Path, place: s
 
 @as_root
 @pytest.mark.parametrize("where", ["run", "scenario", "runs"])
-def test_a_run_behind_a_link_of_another_user_is_neither_read_nor_written(tmp_path, secret: Path, where, capsys) -> None:
+def test_a_run_behind_a_link_of_another_user_is_neither_read_nor_written(
+    tmp_path, secret: Path, where, refused
+) -> None:
     run = secret / "smoke" / "20261130-000000-1"
     run.mkdir(parents=True)
     (run / "options.json").write_text(json.dumps({"scenario": "smoke"}))
@@ -298,8 +300,7 @@ def test_a_run_behind_a_link_of_another_user_is_neither_read_nor_written(tmp_pat
     else:
         given(runs, secret)
     for name in ("latest", "smoke", f"smoke/{run.name}", str(runs / "smoke" / run.name)):
-        assert main(["report", name, "--runs", str(runs)]) == 2
-        said = capsys.readouterr().err
+        said = refused("report", name, "--runs", str(runs))
         assert "is a symbolic link of user 65534" in said or "no run" in said
     assert [path.name for path in run.iterdir()] == ["options.json"]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import main
 from judging.run import Run
 from running.directory import find
 from scenarios import library
@@ -297,9 +296,8 @@ def test_sigterm_ends_both_runs_of_a_race_and_both_are_judged(tmp_path: Path) ->
         (["--world", "simulated", "--view", "--transport", "mrc,roce", "--format", "json"], "a race has two"),
     ],
 )
-def test_a_race_that_cannot_be_is_refused_before_anything_is_made(words: list[str], why: str, tmp_path, capsys) -> None:
-    assert main(["run", "smoke", *words, "--runs", str(tmp_path)]) == 2
-    assert why in capsys.readouterr().err
+def test_a_race_that_cannot_be_is_refused_before_anything_is_made(words, why, tmp_path, refused) -> None:
+    assert why in refused("run", "smoke", *words, "--runs", str(tmp_path))
     assert not list(tmp_path.iterdir())
 
 

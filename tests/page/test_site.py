@@ -13,7 +13,6 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from cli.main import main
 from common.linux.rights import NOBODY
 from page.microscope import Microscope
 from page.request_handler import RequestHandler
@@ -142,10 +141,9 @@ def test_a_folder_that_the_server_could_not_read_is_named_at_once(tmp_path: Path
         check_readable(tmp_path, (NOBODY, NOBODY))
 
 
-def test_a_view_whose_server_cannot_be_kept_up_is_over_and_the_command_ends(monkeypatch, capsys) -> None:
+def test_a_view_whose_server_cannot_be_kept_up_is_over_and_the_command_ends(monkeypatch, refused) -> None:
     monkeypatch.setattr(Viewer, "_started", lambda viewer: subprocess.Popen(["false"]))
-    assert main(["view", "tiny"]) == 2
-    told = capsys.readouterr().err
+    told = refused("view", "tiny")
     assert "the page's server died 5 times (status 1): the view is over" in told
     assert "view: the page's server cannot be kept up" in told
 

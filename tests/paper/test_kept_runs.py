@@ -60,11 +60,10 @@ def test_what_is_written_is_read_again_and_does_not_say_how_long_it_took(tmp_pat
     ],
     ids=range(13),
 )
-def test_what_is_no_file_of_runs_is_refused_before_any_run_and_stays(content: bytes, said, tmp_path, capsys) -> None:
+def test_what_is_no_file_of_runs_is_refused_before_any_run_and_stays(content: bytes, said, tmp_path, refused) -> None:
     file = tmp_path / "runs.gz"
     file.write_bytes(content)
-    assert cli.main(["reproduce", FIGURE, "--keep", str(file), "--runs", str(tmp_path / "runs")]) == 2
-    error = capsys.readouterr().err
+    error = refused("reproduce", FIGURE, "--keep", str(file), "--runs", str(tmp_path / "runs"))
     assert f"{file} must be a file of runs" in error
     assert said in error
     assert file.read_bytes() == content
@@ -166,18 +165,16 @@ def test_runs_of_the_file_are_not_made_again_and_others_are_kept_in_it(tmp_path,
         (f"9a --keep {'long' * 64}.gz", "--keep must be a file in a folder that exists and can be written"),
     ],
 )
-def test_options_that_cannot_be_are_refused(words: str, said: str, tmp_path, monkeypatch, capsys) -> None:
+def test_options_that_cannot_be_are_refused(words: str, said: str, tmp_path, monkeypatch, refused) -> None:
     monkeypatch.chdir(tmp_path)
     Path("shown").symlink_to("runs.gz")  # as /dev/stdout may be: a link is not replaced
-    assert cli.main(["reproduce", *words.split(), "--runs", "runs"]) == 2
-    assert said in capsys.readouterr().err
+    assert said in refused("reproduce", *words.split(), "--runs", "runs")
     assert os.listdir() == ["shown"]
 
 
 @pytest.mark.parametrize("name", ["99", "9z", "7", "shape", "incast"])
-def test_a_wrong_name_gets_all_choices(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert cli.main(["reproduce", "9a", name, "--runs", str(tmp_path / "runs")]) == 2
-    said = capsys.readouterr().err
+def test_a_wrong_name_gets_all_choices(name: str, refused, tmp_path: Path) -> None:
+    said = refused("reproduce", "9a", name, "--runs", str(tmp_path / "runs"))
     choices = ", ".join([*catalogue.MODULES, *catalogue.ON_DEMAND])
     assert f"FIGURE must be one of {choices} (got {name!r})" in said
     assert not (tmp_path / "runs").exists()
@@ -193,9 +190,8 @@ def test_a_wrong_name_gets_all_choices(name: str, capsys: pytest.CaptureFixture[
         ("13", "Figure 13 is part of figure 12: `./lab reproduce 12` compares"),
     ],
 )
-def test_a_figure_of_the_paper_that_is_missing_gets_the_reason(name: str, said: str, capsys, tmp_path) -> None:
-    assert cli.main(["reproduce", name, "--runs", str(tmp_path)]) == 2
-    assert said in " ".join(capsys.readouterr().err.split())
+def test_a_figure_of_the_paper_that_is_missing_gets_the_reason(name: str, said: str, refused, tmp_path) -> None:
+    assert said in " ".join(refused("reproduce", name, "--runs", str(tmp_path)).split())
 
 
 def test_each_of_the_papers_22_figures_is_run_or_its_absence_has_a_reason() -> None:

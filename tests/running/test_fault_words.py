@@ -86,10 +86,9 @@ def test_a_scenario_without_faults_takes_them_while_it_is_judged() -> None:
         ("loss p0l0-p0s1 @1", "loss: percent (share of packets lost) must be a number between 0 and 100 (got none)"),
     ],
 )
-def test_a_fault_that_cannot_be_added_is_refused_before_anything_is_written(text, said, tmp_path, capsys) -> None:
+def test_a_fault_that_cannot_be_added_is_refused_before_anything_is_written(text, said, tmp_path, refused) -> None:
     runs = tmp_path / "runs"
-    assert cli.main(["run", "smoke", *SIMULATED, "--runs", str(runs), "--fault", text]) == 2
-    assert said in capsys.readouterr().err
+    assert said in refused("run", "smoke", *SIMULATED, "--runs", str(runs), "--fault", text)
     assert not runs.exists()
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import controller.pipelines
-from cli import main as cli
 from common import user_code
 from judging.reports import comparison
 from judging.run import Run
@@ -171,14 +170,13 @@ def test_the_digest_of_a_plan_does_not_count_twice_what_set_changed(made_up: Cal
     assert reason.endswith("but for keys of the plan, trimming.enabled the default against false")
 
 
-def test_compare_refuses_to_lay_a_run_beside_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_refuses_to_lay_a_run_beside_itself(tmp_path: Path, refused) -> None:
     for name in ("smoke/20261101-1", "smoke/20261103-1"):
         (tmp_path / name / "journal").mkdir(parents=True)
         (tmp_path / name / "options.json").write_text("{}")
     (tmp_path / "latest").symlink_to("smoke/20261103-1")
     assert find(tmp_path, "smoke").name == "20261103-1"
-    assert cli.main(["compare", "smoke", "--runs", str(tmp_path)]) == 2
-    error = capsys.readouterr().err
+    error = refused("compare", "smoke", "--runs", str(tmp_path))
     assert "smoke/20261103-1 would be compared with itself: name two runs" in error
     assert "others of smoke: smoke/20261101-1" in error
 

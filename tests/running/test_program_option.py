@@ -38,17 +38,15 @@ TRAINS = "python -m mrclab.training --rank {rank} --ranks {ranks} --meet {folder
         (["--ranks", "h0,h1"], "needs --program"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_built(words: list[str], reason: str, tmp_path, capsys) -> None:
+def test_what_cannot_be_is_refused_before_anything_is_built(words: list[str], reason: str, tmp_path, refused) -> None:
     runs = tmp_path / "runs"
-    assert cli.main(["run", "smoke", "--world", "simulated", "--plain", "--runs", str(runs), *words]) == 2
-    assert reason in capsys.readouterr().err
+    assert reason in refused("run", "smoke", "--world", "simulated", "--plain", "--runs", str(runs), *words)
     assert not runs.exists()
 
 
-def test_a_workload_file_has_no_traffic_to_take_the_place_of(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_workload_file_has_no_traffic_to_take_the_place_of(refused) -> None:
     words = ["run", "schedules/examples/barrier.cm", "--world", "simulated", "--plan", "tiny", "--program", "true"]
-    assert cli.main(words) == 2
-    assert "takes the place of a scenario's traffic" in capsys.readouterr().err
+    assert "takes the place of a scenario's traffic" in refused(*words)
 
 
 # --- processes ------------------------------------------------------------------------------------------------------

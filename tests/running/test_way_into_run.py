@@ -17,7 +17,6 @@ import pytest
 
 import controller
 import controller.pipelines
-from cli import main as cli
 from cli.commands.seeds.sweep import make_engine, register
 from cli.main import main
 from common.journal import Journal
@@ -252,10 +251,9 @@ def edit(folder: Path, old: str, new: str) -> None:
         ("my_sid", "my_own_sid", ("my_sid", "my_own_sid"), 3),  # no table for the controller; the valid names
     ],
 )
-def test_what_is_wrong_in_a_p4_program_is_shown(words, old, new, shown, lines, programs: Path, capsys) -> None:
+def test_what_is_wrong_in_a_p4_program_is_shown(words, old, new, shown, lines, programs: Path, refused) -> None:
     edit(programs, old, new)
-    assert cli.main(list(words)) == 2
-    said = capsys.readouterr().err
+    said = refused(*words)
     assert [word for word in (*shown, "Traceback") if word not in said] == ["Traceback"]
     assert len(said.splitlines()) <= lines
     assert not (programs.parent / "runs").exists()
@@ -282,11 +280,10 @@ SCENARIO = Scenario(
         ("[][1]", "[]", "IndexError: list index out of range"),
     ],
 )
-def test_what_breaks_in_a_scenario_of_ones_own_is_said_with_its_line(timeline, judged, said, tmp_path, capsys) -> None:
+def test_what_breaks_in_a_scenario_of_ones_own_is_said_with_its_line(timeline, judged, said, tmp_path, refused) -> None:
     file = tmp_path / "mine.py"
     file.write_text(SCENARIO.replace("TIMELINE", timeline).replace("CHECKS", judged))
     runs = tmp_path / "runs"
-    assert cli.main(["run", str(file), "--world", "simulated", "--plain", "--runs", str(runs)]) == 2
-    printed = capsys.readouterr().err
+    printed = refused("run", str(file), "--world", "simulated", "--plain", "--runs", str(runs))
     assert f"mine.py:{8 if timeline != '[]' else 9}: {said}" in printed
     assert not runs.exists()

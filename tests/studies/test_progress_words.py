@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from cli.main import main
 from studies.contest.report import differences
 from studies.contest.result import Match
 from studies.hunting.attempt_pool import AttemptPool
@@ -132,13 +131,12 @@ def test_the_name_of_a_metric_is_escaped_in_the_text_alternative() -> None:
 
 
 @pytest.mark.parametrize("option", ["--output", "--runs"])
-def test_a_folder_that_cannot_keep_a_finding_is_refused_before_the_hunt(option, tmp_path, monkeypatch, capsys) -> None:
+def test_a_folder_that_cannot_keep_a_finding_is_refused_before_the_hunt(option, tmp_path, monkeypatch, refused) -> None:
     monkeypatch.setattr(AttemptPool, "outcomes", lambda *_: pytest.fail("a try was made"))
     file = tmp_path / "file"
     file.write_text("kept")
     for folder in (file, file / "below" / "it"):
-        assert main(["hunt", "--tries", "1", "--plain", option, str(folder)]) == 2
-        assert capsys.readouterr().err.endswith(
+        assert refused("hunt", "--tries", "1", "--plain", option, str(folder)).endswith(
             f"{option} must be a folder that can be written, or made (got {folder})\n"
         )
     assert file.read_text() == "kept"

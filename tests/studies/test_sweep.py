@@ -92,10 +92,9 @@ def test_a_value_may_hold_commas_of_its_own() -> None:
     ],
 )
 def test_words_that_cannot_be_are_refused_before_anything_is_run(
-    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], said: str, tmp_path: Path, refused
 ) -> None:
-    assert main(["sweep", *words, "--runs", str(tmp_path)]) == 2
-    assert said in capsys.readouterr().err
+    assert said in refused("sweep", *words, "--runs", str(tmp_path))
 
 
 @pytest.mark.parametrize(
