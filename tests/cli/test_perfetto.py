@@ -121,7 +121,6 @@ def traced(incast: Path) -> tuple[Trace, Run, list[dict[str, Any]]]:
     return Trace((folder / "trace.json").read_bytes()), Run.open(folder), packets[1:-1]
 
 
-@pytest.mark.slow
 def test_every_node_that_journals_is_a_process_in_the_plans_order(traced: Any) -> None:
     trace, run, _ = traced
     hosts = {line["node"] for line in run.kind("sample")}
@@ -202,7 +201,6 @@ def test_steps_are_slices_whose_communication_lies_inside(tmp_path: Path) -> Non
     assert {(e["process"], e["thread"]) for e in trace.slices} == {("h1", "steps of main")}
 
 
-@pytest.mark.slow
 def test_a_long_journal_is_read_line_by_line(tmp_path: Path) -> None:
     with (tmp_path / "journal.jsonl").open("w") as file:
         for t_ns in range(20_000):
@@ -276,7 +274,6 @@ def perfetto(traced: Any, incast: Path) -> Iterator[Viewer]:
         yield opened
 
 
-@pytest.mark.slow
 def test_perfettos_importer_has_no_complaint(perfetto: Viewer, traced: Any) -> None:
     trace, _, _ = traced
     assert perfetto.ask("select name, value from stats where severity != 'info' and value > 0") == []

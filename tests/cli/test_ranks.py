@@ -47,7 +47,6 @@ def test_the_last_line_names_host_rank_and_end_of_a_rank_that_failed(ending: str
     assert lines == ["h1: last words\n", said]
 
 
-@pytest.mark.slow
 def test_a_rank_that_hears_no_sigterm_is_killed() -> None:
     assert joined("trap '' TERM; [ $RANK = 1 ] && exit 3; while :; do sleep 1; done")[0] == 3
 

@@ -156,13 +156,11 @@ def tree(built: Tree, tmp_path: Path) -> Tree:
     return Tree(tmp_path / "copy")
 
 
-@pytest.mark.slow
 def test_a_build_is_used_and_leaves_nothing_beside_itself(tree: Tree) -> None:
     assert tree.run(LOOK).startswith("True 9 True mypyc")
     assert tree.leftovers == []
 
 
-@pytest.mark.slow
 def test_an_edit_takes_effect_at_once_and_the_old_source_finds_its_build_again(tree: Tree) -> None:
     tree.square.write_text(SQUARE.replace("side * side", "side + 100"))
     assert tree.run(LOOK).startswith("False 103 False there is no build of these sources")
@@ -180,7 +178,6 @@ def test_the_environment_switches_the_build_off_or_demands_one(tree: Tree) -> No
     assert "MRCLAB_COMPILED is 'maybe'; valid: auto, off, on" in process.communicate(timeout=60)[1]
 
 
-@pytest.mark.slow
 def test_a_module_in_c_is_there_only_with_the_build_of_the_very_c(tree: Tree) -> None:
     assert tree.run(LOOK_IN_C) == "27 shapes.flat.cube"
     assert tree.run(LOOK_IN_C, MRCLAB_COMPILED="off") == "no cube"
@@ -261,14 +258,12 @@ def test_a_broken_build_is_never_used(tree: Tree, damage: Callable[[Tree], None]
     assert tree.run(LOOK).startswith("False 9 False")
 
 
-@pytest.mark.slow
 def test_a_broken_build_is_made_anew(tree: Tree) -> None:
     damaged_size(tree)
     tree.run(BUILD)
     assert tree.run(LOOK).startswith("True 9 True")
 
 
-@pytest.mark.slow
 def test_several_who_build_at_once_share_one_build(tree: Tree) -> None:
     tree.square.write_text(SQUARE.replace("side * side", "2 * side"))
     processes = [tree.start(BUILD) for _ in range(3)]
@@ -322,7 +317,6 @@ def test_whatever_ends_a_build_leaves_no_process_and_the_next_build_works(
     assert tree.leftovers == []
 
 
-@pytest.mark.slow
 def test_what_cannot_be_compiled_is_said_with_the_compilers_words_and_changes_nothing(tree: Tree) -> None:
     tree.square.write_text("def area(side: int) -> int:\n    return str(side)\n")
     process = tree.start(BUILD)
@@ -332,7 +326,6 @@ def test_what_cannot_be_compiled_is_said_with_the_compilers_words_and_changes_no
     assert tree.run(LOOK).startswith("True 9 True")
 
 
-@pytest.mark.slow
 def test_c_that_does_not_compile_is_said_with_the_compilers_words_and_changes_nothing(tree: Tree) -> None:
     tree.cube.write_text(CUBE.replace("PyLong_FromLong(length", "PyLong_FromLong(breadth"))
     errors = tree.start(BUILD).communicate(timeout=120)[1]
@@ -348,7 +341,6 @@ def test_a_missing_compiler_is_named_with_its_remedy(monkeypatch: pytest.MonkeyP
         building.compilers()
 
 
-@pytest.mark.slow
 def test_old_builds_of_other_sources_go_and_those_in_use_stay(tree: Tree) -> None:
     fresh = Path(tree.run("import shapes; print(shapes.UNIT.key())"))
     old = tree.cache / "shapes-0123456789abcdef.build"

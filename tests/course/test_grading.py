@@ -178,7 +178,6 @@ def test_the_archive_runs_without_references_and_is_reproducible(tmp_path: Path)
             subprocess.run(["sh", "-n"], input=archive.read(script), check=True)
 
 
-@pytest.mark.slow
 def test_a_grading_that_was_killed_goes_on(tmp_path: Path) -> None:
     for number in range(6):
         folder = tmp_path / "in" / f"s{number}"

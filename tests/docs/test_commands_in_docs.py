@@ -84,7 +84,6 @@ def test_commands_in_docs_run(block) -> None:
             subprocess.run([str(ROOT / "lab"), "down"], cwd=ROOT, check=False, capture_output=True, timeout=120)
 
 
-@pytest.mark.slow
 @pytest.mark.root
 def test_the_chapter_on_the_living_lab_runs_from_end_to_end() -> None:
     """In one lab, as root; what the page shows is printed, but for what clocks and real traffic decide."""

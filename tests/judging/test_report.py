@@ -188,7 +188,6 @@ def test_csv_files_have_heads_with_units_and_add_up(made_up: Build, tmp_path: Pa
     assert dict(files["counters.csv"][1:])["retransmits"] == str(figures(run)["counters_packets"]["retransmits"])
 
 
-@pytest.mark.slow
 def test_a_run_and_its_report_and_its_comparison_speak_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = ("--runs", str(tmp_path))
     quick = ("run", "smoke", "--world", "simulated", "--seed", "3", "--time", "0.5", *runs)

@@ -73,7 +73,6 @@ def test_a_long_run_is_judged_as_a_short_one_is(tmp_path: Path, monkeypatch: pyt
     assert pages[0] == pages[1]
 
 
-@pytest.mark.slow
 def test_a_stored_journal_takes_a_fraction_of_the_memory_of_parsed_lines(tmp_path: Path) -> None:
     """Two journals, one four times as long, each read in a process of its own."""
     line = {"t_ns": 1, "node": "a", "kind": "sample", "qps": [{"qp": n, "acked_bytes": n} for n in range(20)]}

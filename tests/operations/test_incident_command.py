@@ -70,7 +70,6 @@ def begun(tmp_path: Path) -> Iterator[Path]:
         ask(folder, "end")
 
 
-@pytest.mark.slow
 def test_no_command_file_or_process_gives_the_answer_away(begun: Path, tmp_path: Path) -> None:
     incident = draw(SEED, LEVEL)
     said = []

@@ -10,7 +10,6 @@ from tests.incidents.__main__ import main
 from tests.incidents.survey import leaks
 
 
-@pytest.mark.slow
 def test_incidents_of_all_levels_are_consistent_and_a_naive_solver_finds_few(capsys) -> None:
     status = main(["--count", "15", "--seed", "38"])
     said = capsys.readouterr().out

@@ -248,7 +248,6 @@ def test_the_best_of_other_orders_is_the_one_with_the_shortest_steps(tmp_path: P
     assert "none is clearly better" in other_order(better, [worse])
 
 
-@pytest.mark.slow
 def test_two_orders_of_one_change_differ_significantly() -> None:
     across, by = (rehearsed(read(CHANGES / f"{name}.toml"), range(1, 7)) for name in BATCHES)
     found = compared(across, by)
@@ -274,7 +273,6 @@ for_s = 3
 """
 
 
-@pytest.mark.slow
 def test_intervals_of_rehearsals_hold_the_share_of_a_direct_sweep(tmp_path: Path) -> None:
     """Rehearsals of 8 seeds each against a share that is counted from the journals of 24 other runs, within its error.
 

@@ -35,7 +35,6 @@ def log(incast: Path) -> list[Line]:
     return [line for line in lines if "packet" in line]
 
 
-@pytest.mark.slow
 def test_sampled_lines_are_of_the_packets_that_the_log_has_at_the_times_of_the_log(
     incast: Path, log: list[Line]
 ) -> None:
@@ -67,7 +66,6 @@ def test_sampled_lines_are_of_the_packets_that_the_log_has_at_the_times_of_the_l
     assert {one for one in received if begin_ns < one[0] < end_ns} == cards_received
 
 
-@pytest.mark.slow
 def test_the_answer_of_the_log_is_the_answer_that_the_sender_noted(incast: Path, log: list[Line]) -> None:
     noted: dict[tuple[Any, ...], list[int]] = {}
     for one in Run.open(incast).kind("sampled"):
@@ -100,7 +98,6 @@ def test_a_payload_lies_in_the_memory_that_the_peer_may_write_to(incast: Path, l
         assert region["va"] <= line["va"] <= line["va"] + line["payload"] <= region["va"] + region["length"]
 
 
-@pytest.mark.slow
 def test_without_a_log_or_without_the_packet_the_page_is_told_so(incast: Path, run: Path) -> None:
     with pytest.raises(LookupError, match="--record-packets"):
         PacketAnswers([run])(0, 1)

@@ -85,7 +85,6 @@ def left_by(spine: str) -> str:
     return f"Object.values(lab.picture().evs).filter((ev) => ev.via === '{spine}' && ev.new === 'assumed_bad').length"
 
 
-@pytest.mark.slow
 def test_a_cable_is_cut_by_a_click_in_virtual_time_and_healed_and_saved(page: Open, tmp_path: Path) -> None:
     words = ["link-flap", "--plan", "tiny", "--world", "simulated", "--seed", "5", "--paused", "--until", "9"]
     with going_on(tmp_path, *words) as (address, process):
@@ -125,7 +124,6 @@ def test_a_cable_is_cut_by_a_click_in_virtual_time_and_healed_and_saved(page: Op
     assert scenario.plan == "tiny"
 
 
-@pytest.mark.slow
 def test_news_leaves_the_panel_where_a_reader_has_scrolled_it(page: Open, tmp_path: Path) -> None:
     with held(page, tmp_path) as opened:
         click_cable(opened, "p0l0-p0s1")
@@ -142,7 +140,6 @@ def test_news_leaves_the_panel_where_a_reader_has_scrolled_it(page: Open, tmp_pa
         assert opened.console == []
 
 
-@pytest.mark.slow
 def test_a_button_is_pressed_however_slowly_while_the_panel_has_news(page: Open, tmp_path: Path) -> None:
     with held(page, tmp_path) as opened:
         click_cable(opened, "p0l0-p0s1")
@@ -158,7 +155,6 @@ def test_a_button_is_pressed_however_slowly_while_the_panel_has_news(page: Open,
         assert opened.console == []
 
 
-@pytest.mark.slow
 def test_the_keyboard_alone_breaks_and_heals(page: Open, tmp_path: Path) -> None:
     with held(page, tmp_path) as opened:
         keys = opened.page.keyboard
@@ -211,7 +207,6 @@ def click_in(page: Page, lane: int, name: str) -> None:
     page.until(f"lab.choice.node?.name === '{name}' && lab.choice.lane === {lane}")
 
 
-@pytest.mark.slow
 def test_two_transports_race_in_virtual_time_and_are_held_stepped_and_broken_together(page: Open, tmp_path) -> None:
     with going_on(tmp_path, *RACE, "--paused", "--until", "4") as (address, process):
         opened = page()
@@ -244,7 +239,6 @@ def test_two_transports_race_in_virtual_time_and_are_held_stepped_and_broken_tog
     assert not any(fault.by_hand for fault in mrc.faults)
 
 
-@pytest.mark.slow
 def test_a_race_has_the_journals_of_each_run_alone(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn")
     with going_on(tmp_path / "race", *RACE, "--until", "3") as (_, process):
@@ -262,7 +256,6 @@ def test_a_race_has_the_journals_of_each_run_alone(tmp_path: Path) -> None:
         assert told(raced) == told(alone)
 
 
-@pytest.mark.slow
 def test_sigterm_ends_both_runs_of_a_race_and_both_are_judged(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn")
     with going_on(tmp_path, *RACE, "--paused") as (_, process):
@@ -307,7 +300,6 @@ def told(run: Run) -> list[dict[str, object]]:
     return [line for line in run.lines if line["kind"] not in others and "device" not in line]
 
 
-@pytest.mark.slow
 def test_the_same_run_without_a_viewer_has_the_same_journal(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn")
     words = ["smoke", "--world", "simulated", "--seed", "5", "--until", "3"]
@@ -325,7 +317,6 @@ def test_the_same_run_without_a_viewer_has_the_same_journal(tmp_path: Path) -> N
     assert max(len(samples) for samples in with_page.switch_samples.values()) > 4
 
 
-@pytest.mark.slow
 def test_packets_of_the_log_move_and_a_trimmed_one_goes_under_the_microscope(page: Open, tmp_path: Path) -> None:
     words = ["incast", "--world", "simulated", "--seed", "2", "--until", "15.5", "--record-packets", "15..15.4"]
     subprocess.run(
@@ -358,7 +349,6 @@ def test_packets_of_the_log_move_and_a_trimmed_one_goes_under_the_microscope(pag
             process.terminate()
 
 
-@pytest.mark.slow
 @pytest.mark.root
 def test_a_cable_is_cut_by_a_click_on_real_links_and_healed(page: Open, tmp_path: Path) -> None:
     words = ["link-flap", "--plan", "tiny", "--rate", "5", "--time", "0.9"]
@@ -403,7 +393,6 @@ def test_a_cable_is_cut_by_a_click_on_real_links_and_healed(page: Open, tmp_path
         process.stdout.read()
 
 
-@pytest.mark.slow
 @pytest.mark.root
 def test_a_lab_that_is_up_is_shown_and_broken_until_it_is_taken_down(page: Open, tmp_path: Path) -> None:
     environment = {**os.environ, "MRCLAB_NAME": "seen"}

@@ -72,7 +72,6 @@ def test_the_picture_is_the_journals_fold_at_every_instant(run: Path, shown: Sho
         assert seen(opened) == picture(recorded, recorded.start_ns + max(t_ns, -1)), t_ns
 
 
-@pytest.mark.slow
 def test_events_are_stepped_through_in_both_directions(run: Path, shown: Shown) -> None:
     recorded = Run.open(run)
     opened = shown(replay_view([run]))
@@ -220,7 +219,6 @@ def test_two_runs_race_on_one_slider(run: Path, shown: Shown) -> None:
     assert opened.value("lab.picture(1).steps") > 0
 
 
-@pytest.mark.slow
 def test_a_viewer_comes_back_after_the_server_was_killed(run: Path, page: Open) -> None:
     view = replay_view([run])
     growing = run.parent / "growing"  # a run without a verdict goes on: the page stays connected

@@ -165,7 +165,6 @@ def test_a_lane_of_thousands_of_digits_is_not_found(served: Served, capfd: pytes
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.slow
 def test_connections_that_ask_for_nothing_are_closed(served: Served) -> None:
     """Also those that begin a request and do not end it; a stream of events that is silent for longer stays."""
     silent = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(20)]

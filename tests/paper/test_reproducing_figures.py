@@ -62,7 +62,6 @@ def test_the_first_runs_of_every_figure_measure_what_is_compared(name: str, tmp_
         assert all(row.curves[curve] for curve in curves)
 
 
-@pytest.mark.slow
 def test_every_figure_has_a_short_form_that_runs(tmp_path: Path) -> None:
     """The latency table calibrates to the paper's two numbers in the short form, too."""
     assert cli.main(["reproduce", "--short", "--plain", "--runs", str(tmp_path)]) == 0

@@ -103,7 +103,6 @@ hosts_per_leaf = 8
 """
 
 
-@pytest.mark.slow
 def test_a_run_of_many_hosts_in_virtual_time_takes_what_was_told(tmp_path: Path) -> None:
     (tmp_path / "permutation.py").write_text(PERMUTATION)
     (tmp_path / "many.toml").write_text(MANY)

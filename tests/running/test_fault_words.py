@@ -92,7 +92,6 @@ def test_a_fault_that_cannot_be_added_is_refused_before_anything_is_written(text
     assert not runs.exists()
 
 
-@pytest.mark.slow
 def test_added_faults_happen_are_stored_repeat_and_are_what_a_comparison_is_about(tmp_path, capsys) -> None:
     runs = ("--runs", str(tmp_path))
     added = ("--fault", "loss p1l0-p1s0 20 @1 for 2", "--fault", "link-down p0l1-p0s1 @3 for 0.5")

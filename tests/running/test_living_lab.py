@@ -266,7 +266,6 @@ def _address(lab: Lab, host: str) -> str:
     return told
 
 
-@pytest.mark.slow
 def test_a_script_trains_on_real_links(lab: Lab) -> None:
     python = require_torch()
     told = mrclab("launch", "--ranks", "h0..h3", "--", python, str(EXAMPLES / "ddp.py"), "--steps", "4")

@@ -236,7 +236,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_a_program_runs_under_a_scenarios_faults_and_is_in_report_and_replay(runs: Path, capsys) -> None:
     latest = runs / "latest"
     verdict = json.loads((latest / "verdict.json").read_text())
@@ -257,7 +256,6 @@ def test_a_program_runs_under_a_scenarios_faults_and_is_in_report_and_replay(run
     assert "step   79" in (latest / "logs" / "h0-program.log").read_text()
 
 
-@pytest.mark.slow
 def test_an_old_run_of_a_program_is_judged_by_the_same_checks(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (runs / "latest" / "summary.txt").read_text()
     assert cli.main(["report", "--runs", str(runs)]) == 0

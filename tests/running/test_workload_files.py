@@ -84,7 +84,6 @@ def test_a_run_that_is_cut_short_is_false_and_says_what_is_unfinished(tmp_path: 
     assert "2 of 2 ranks did not finish" in (run / "summary.txt").read_text()
 
 
-@pytest.mark.slow
 def test_an_old_run_is_judged_again_without_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file = tmp_path / "pair.cm"
     file.write_text(PAIR.format(size=9000))

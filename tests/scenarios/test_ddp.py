@@ -61,7 +61,6 @@ def test_every_kind_of_fault_begins_while_the_ranks_train_and_is_undone_within_t
         assert fault.at_s + fault.for_s <= setting.phases["faults"]
 
 
-@pytest.mark.slow
 def test_one_seed_gives_the_same_run_to_the_byte(tmp_path: Path) -> None:
     """Four processes of PyTorch in virtual time: their lines, losses and weights, and all packets."""
     require_torch()

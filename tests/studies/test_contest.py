@@ -278,7 +278,6 @@ def test_a_run_that_could_not_be_kept_is_named_with_its_command_and_reason(tmp_p
     assert all(re.fullmatch(r"\./lab run .* --seed 1: OSError: /x: no space left on device", one) for one in found)
 
 
-@pytest.mark.slow
 def test_the_worst_run_of_each_is_kept_with_its_replay_and_made_once(tmp_path: Path) -> None:
     words = ["contest", "--algorithms", "mrc,reps", "--scenario", str(write_quick(tmp_path)), "--seeds", "1"]
     words += ["--time", "1", "--workers", "1", "--plain", "--runs", str(tmp_path / "runs")]

@@ -75,7 +75,6 @@ def test_a_seed_draws_the_same_case_and_other_seeds_other_ones() -> None:
     assert any(case.settings.get("congested_ev") == "skip" for case in cases)
 
 
-@pytest.mark.slow
 def test_verbs_that_hunts_learned_later_are_drawn_beside_what_a_seed_always_drew(monkeypatch) -> None:
     cases = [draw(seed) for seed in range(150)]
     assert {fault.verb for case in cases for fault in case.faults} >= set(APART)
@@ -374,7 +373,6 @@ def test_a_hunt_over_sound_code_finds_nothing_and_its_tries_follow_from_its_seed
     assert [draw(seed) for seed, _ in zip(Hunt(4).seeds(), seen, strict=False)] == seen
 
 
-@pytest.mark.slow
 def test_a_hunt_of_two_processes_sees_what_one_process_sees_in_the_same_order() -> None:
     seeds = [seed for seed, _ in zip(Hunt(4).seeds(), range(6), strict=False)]
     with AttemptPool(2) as pool:
@@ -383,7 +381,6 @@ def test_a_hunt_of_two_processes_sees_what_one_process_sees_in_the_same_order() 
     assert [outcome for _, outcome in made] == [attempt(draw(seed)) for seed in seeds]
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_a_hunt_no_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # other hunts on this machine have scratch folders as well
     seeds = [seed for seed, _ in zip(Hunt(4).seeds(), range(6), strict=False)]

@@ -190,7 +190,6 @@ def sweep_and_tell(folder: Path, path: Path, line: Connection, at_most: int) -> 
         sweep.run(engine, tell)
 
 
-@pytest.mark.slow
 def test_a_sweep_that_is_killed_at_20_random_points_loses_nothing_and_makes_nothing_twice(tmp_path: Path) -> None:
     path, chance = write_quick(tmp_path), random.Random(17)
     quick_subjects(path, ["mrc"])  # compiles the P4 programs, once for all processes
@@ -221,7 +220,6 @@ def test_a_sweep_that_is_killed_at_20_random_points_loses_nothing_and_makes_noth
 # --- when enough is known
 
 
-@pytest.mark.slow
 def test_with_until_a_sweep_stops_when_it_is_known_and_its_table_does_not_depend_on_what_came_after(tmp_path) -> None:
     path = write_quick(tmp_path)
     found = json.loads(swept(tmp_path, path, 500, until=0.9))
@@ -233,7 +231,6 @@ def test_with_until_a_sweep_stops_when_it_is_known_and_its_table_does_not_depend
     assert again == found
 
 
-@pytest.mark.slow
 def test_a_test_looks_at_runs_in_the_order_of_seeds_whichever_ends_first(tmp_path: Path) -> None:
     class Backwards(Inline[Task, Row]):
         workers = 8
@@ -269,7 +266,6 @@ def test_the_page_has_the_worst_seeds_first_with_the_command_that_repeats_them(t
 # --- real runs in real processes
 
 
-@pytest.mark.slow
 def test_tables_are_the_same_made_one_by_one_by_one_process_or_by_two_and_leave_no_file(tmp_path: Path) -> None:
     path = write_quick(tmp_path)
     tables = []
@@ -307,7 +303,6 @@ def test_a_worker_that_dies_costs_a_retry_and_not_the_sweep(tmp_path: Path) -> N
         assert [row.verdict for row in sweep.rows(0)] == ["true"] * 6
 
 
-@pytest.mark.slow
 def test_a_run_that_kills_every_worker_is_named(tmp_path: Path) -> None:
     path = write_quick(tmp_path)
     with RowStore(tmp_path) as store, Pool(1, perform_and_always_die, tmp_path) as pool:
@@ -374,7 +369,6 @@ def test_a_worst_run_that_could_not_be_kept_is_named(tmp_path, monkeypatch, caps
     assert "could not be kept, broken off: FileNotFoundError: /proc/none: no such file" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_the_command_says_what_is_known_and_its_exit_status_is_the_answer(tmp_path, capsys) -> None:
     path, runs = write_quick(tmp_path), ["--runs", str(tmp_path / "runs")]
     assert main(["sweep", str(path), "--seeds", "4", *runs, "--plain", "--keep-worst", "1"]) == 0

@@ -100,7 +100,6 @@ def test_wide_has_256_distinct_paths_between_leaves():
     assert len({path_da(plan, path) for path in paths(plan, Host(0), Host(7))}) == 256
 
 
-@pytest.mark.slow
 @given(LEAF_SPINES)
 def test_profiles_name_every_destination_and_path_once(plan):
     for host in plan.hosts():

@@ -65,7 +65,6 @@ def test_more_parts_than_groups_of_hosts_are_refused() -> None:
         Partition.of(even_spec().plan, 5)
 
 
-@pytest.mark.slow
 def test_the_commits_random_runs_in_parts_are_the_runs_in_one(tmp_path: Path) -> None:
     """In up to 16 parts: every fourth is on sixteen leaves."""
 

@@ -105,7 +105,6 @@ def verdict_of(folder: Path) -> str:
 
 
 @needs_mpi
-@pytest.mark.slow
 def test_two_processes_write_what_one_writes(tmp_path: Path) -> None:
     for count in ("1", "2"):
         done = subprocess.run(
@@ -158,7 +157,6 @@ def test_a_process_that_is_killed_before_the_run_begins_ends_it_with_its_reason(
 
 
 @needs_mpi
-@pytest.mark.slow
 def test_ctrl_c_ends_all_processes_and_the_run_is_judged(tmp_path: Path, started: Started) -> None:
     run = started("--processes", "2", "--time", "50")
     until(lambda: going(tmp_path))
@@ -171,7 +169,6 @@ def test_ctrl_c_ends_all_processes_and_the_run_is_judged(tmp_path: Path, started
 
 
 @needs_mpi
-@pytest.mark.slow
 def test_no_process_outlives_a_killed_command(tmp_path: Path, started: Started) -> None:
     run = started("--processes", "2", "--time", "50")
     until(lambda: going(tmp_path))
@@ -226,7 +223,6 @@ def test_shared_memory_and_folders_of_a_killed_run_are_removed_by_the_next_one(
 
 
 @needs_mpi
-@pytest.mark.slow
 def test_what_one_process_raises_ends_the_run_with_its_words(tmp_path, monkeypatch, started: Started) -> None:
     """A module of a user's own that the second process alone cannot bear."""
     (tmp_path / "sitecustomize.py").write_text(
@@ -299,7 +295,6 @@ def received_bytes(name: str) -> int:
 
 @needs_mpi
 @pytest.mark.root
-@pytest.mark.slow
 def test_ranks_on_two_machines_write_what_one_process_writes(tmp_path: Path) -> None:
     alone = [*words(tmp_path / "one"), "--processes", "1"]
     subprocess.run(alone, cwd=ROOT, capture_output=True, check=True, timeout=120)

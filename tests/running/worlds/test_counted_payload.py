@@ -63,7 +63,6 @@ def compare(seed: int, directory: Path) -> int:
     return sum(int(total["result"]["bytes_verified"]) for total in run.totals)
 
 
-@pytest.mark.slow
 def test_the_commits_random_runs_are_the_same_with_and_without_payload(tmp_path: Path) -> None:
     assert sum(compare(seed, tmp_path / str(seed)) for seed in chain(range(12), seeds())) > 1_000_000
 

@@ -77,7 +77,6 @@ def test_down_during_a_run_ends_it_with_a_word_and_an_unknown_verdict(lab: None,
     assert "unknown" in text.splitlines()[0]
 
 
-@pytest.mark.slow
 def test_a_fault_by_hand_during_a_run_is_in_its_report(lab: None, tmp_path: Path) -> None:
     # Early and stretched: two commands start and end before the run does, on an emulated machine too.
     process = start_smoke(tmp_path, "--time", "1.5")

@@ -18,7 +18,6 @@ from tests.helpers.interrupts import heeding_interrupts
 LIMIT_S = 120
 
 
-@pytest.mark.slow
 def test_ctrl_c_ends_a_run_with_what_there_is_judged_unknown(tmp_path: Path) -> None:
     words = ["run", "smoke", "--world", "simulated", "--seed", "3", "--plain", "--runs", str(tmp_path), "--time", "8"]
     process = subprocess.Popen(

@@ -35,7 +35,6 @@ def logged(tmp_path: Path, scenario: str, window: str, *words: str) -> tuple[Lin
     return first, lines, last
 
 
-@pytest.mark.slow
 def test_a_log_of_the_whole_run_has_each_way_without_gaps_and_counts_what_the_switches_count(tmp_path: Path) -> None:
     first, lines, last = logged(tmp_path, "smoke", "0..60", "--rate", "100000", "--fault", "loss p0l1-p0s1 20 @1 for 2")
     assert first == {"format": "mrclab packet log", "version": 1, "start_ns": 0, "stop_ns": first["stop_ns"]}

@@ -216,7 +216,6 @@ def without_samples(journals: dict[str, list[str]]) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.slow
 def test_the_commits_random_runs_are_the_same_as_one_instant_after_the_other(tmp_path: Path) -> None:
     assert sum(compare(seed, tmp_path / str(seed), OVER_NATIVE) for seed in seeds()) > 0
 
@@ -332,7 +331,6 @@ def test_a_quick_build_writes_the_same_journals_to_the_byte(tmp_path, monkeypatc
     assert (fast, slow, made) == ("True", "False", same)
 
 
-@pytest.mark.slow
 def test_twenty_runs_of_a_seed_have_one_hash_in_any_process_and_form(build: None) -> None:
     found = {
         runs(form, "link-flap", 11, "mrc", 0.05, PYTHONHASHSEED=hash_seed)[1:]

@@ -288,7 +288,6 @@ def test_on_the_single_plane_equivalent_every_host_reaches_every_other(kind, pri
         running.down()
 
 
-@pytest.mark.slow
 def test_wide_comes_up_with_its_tables_and_its_256_paths(private_run, require_kind, provision):
     require_kind("embedded")
     plan = load_plan("wide")
