@@ -77,9 +77,7 @@ def minutes(text: str) -> float:
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./lab test", allow_abbrev=False)
     ring = parser.add_mutually_exclusive_group()
-    ring.add_argument(
-        "--quick", action="store_true", help="ring 0: tests that start no process, in a minute and a half"
-    )
+    ring.add_argument("--quick", action="store_true", help="ring 0: tests that start no process, in 90 seconds")
     ring.add_argument("--due", action="store_true", help="of ring 2, the slow tests whose turn it is")
     ring.add_argument("--all", action="store_true", help="rings 1 and 2: the slow tests too, longest not run first")
     parser.add_argument(

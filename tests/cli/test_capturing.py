@@ -142,8 +142,6 @@ def test_a_full_disk_ends_a_capture_with_the_name_of_the_file(end: str, tmp_path
         (("h0-p0l0", "h0-p0l0", "--write", "-"), "each link once"),
     ],
 )
-def test_a_capture_that_cannot_be_is_refused_before_anybody_is_asked_for_root(
-    words, said, refused, monkeypatch
-) -> None:
+def test_a_capture_that_cannot_be_is_refused_before_anybody_is_asked(words, said, refused, monkeypatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     assert said in refused("capture", *words)

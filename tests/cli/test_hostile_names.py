@@ -96,9 +96,7 @@ def repeated(source: str) -> str:
 
 @given(name=names, sentence=texts, rounds=texts)
 @few
-def test_a_found_scenario_is_the_same_program_whatever_was_found(
-    place: Path, name: str, sentence: str, rounds: str
-) -> None:
+def test_a_found_scenario_is_the_same_program_whatever_was_found(place: Path, name: str, sentence, rounds) -> None:
     def made(folder: str, what: str, setting: str) -> str:
         case = replace(CASE, settings={"selection": f"/{setting}.py:Mine"}, repeats=2)
         return found.write(place / folder, "lost", case, AttemptOutcome({what: what}), 1, 3).read_text()

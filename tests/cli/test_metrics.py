@@ -253,9 +253,7 @@ class TestOfALab:
         counted = json.loads(mrclab("counters", "--format", "json"))["ports"]
         sent = {(row["IFACE"].partition("-")[0], row["PEER"]): row["TX_OK"] for row in counted}
         name = "mrclab_switch_port_transmit_packets_total"
-        told = {
-            (dict(labels)["switch"], dict(labels)["peer"]): count for (n, labels), count in found.items() if n == name
-        }
+        told = {(dict(own)["switch"], dict(own)["peer"]): count for (n, own), count in found.items() if n == name}
         assert told.keys() == sent.keys()
         assert sum(told.values()) > 100
         assert all(told[end] <= sent[end] for end in told)

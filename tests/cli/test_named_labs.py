@@ -82,9 +82,7 @@ class TestOnRealLinks:
         assert "link-down" in mrclab("graph", "--name", one)
         assert "link-down" not in mrclab("graph", "--name", two)
         assert mrclab("fault", "--name", two) == "no fault in force\n"
-        spaces = [
-            node["namespace"] for node in json.loads(mrclab("inspect", "--name", two, "--format", "json"))["nodes"]
-        ]
+        spaces = [one["namespace"] for one in json.loads(mrclab("inspect", "--name", two, "--format", "json"))["nodes"]]
         assert len(spaces) == 12
         assert all(space.startswith(f"/run/netns/{two}.") for space in spaces)
         assert f"{two}.h0" in mrclab("exec", "--name", two, "h0", "--", "ip", "netns", "identify")

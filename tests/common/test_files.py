@@ -198,9 +198,7 @@ def secret(tmp_path: Path) -> Path:
 @as_root
 @pytest.mark.parametrize("write", [files.write, files.write_named, files.write_new, files.open_growing])
 @pytest.mark.parametrize("way", ["sub/g.svg", "sub/below/g.svg", "own/g.svg", "own/../own/g.svg"])
-def test_nothing_is_written_behind_a_link_of_another_user(
-    tmp_path: Path, secret: Path, way: str, write: Callable[..., object]
-) -> None:
+def test_nothing_is_written_behind_a_link_of_another_user(tmp_path: Path, secret: Path, way, write) -> None:
     (secret / "below").mkdir()
     given(tmp_path / "sub", secret)
     (tmp_path / "own").symlink_to("sub")  # root's own link leads to the stranger's
@@ -284,9 +282,7 @@ def test_standard_output_may_be_named_wherever_it_leads(tmp_path: Path, place: s
 
 @as_root
 @pytest.mark.parametrize("where", ["run", "scenario", "runs"])
-def test_a_run_behind_a_link_of_another_user_is_neither_read_nor_written(
-    tmp_path, secret: Path, where, refused
-) -> None:
+def test_a_run_behind_a_link_of_another_user_is_neither_read_nor_written(tmp_path, secret, where, refused) -> None:
     run = secret / "smoke" / "20261130-000000-1"
     run.mkdir(parents=True)
     (run / "options.json").write_text(json.dumps({"scenario": "smoke"}))

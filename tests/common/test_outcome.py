@@ -301,9 +301,7 @@ def test_nothing_is_raised_when_nobody_pressed_it_and_a_failure_goes_before_it(n
 
 @pytest.mark.parametrize("second", ENDING)
 @pytest.mark.parametrize("number", ENDING, indirect=True)
-def test_a_second_signal_does_not_break_into_what_the_first_one_cleans_up(
-    number: signal.Signals, second: signal.Signals
-) -> None:
+def test_a_second_signal_does_not_break_into_what_the_first_one_cleans_up(number: signal.Signals, second) -> None:
     """`timeout` sends two, and the end of a session SIGTERM and SIGHUP."""
     before = signal.signal(second, signal.default_int_handler)
     cleaned: list[bool] = []

@@ -111,9 +111,7 @@ def test_an_ordinary_user_neither_enters_nor_changes_nor_ends_a_lab_of_root(lab:
     files, pids = below(lab.root), lab.processes
     assert len(pids) >= 2
     names = sorted({*(file for file in files if Path(file).is_socket()), *sockets(record.namespaces)})
-    assert {Path(name).name for name in names} >= {"control", "grpc", "h0", "h3", "h0.sock", "h3.sock"}, (
-        "uverbs as well"
-    )
+    assert {Path(one).name for one in names} >= {"control", "grpc", "h0", "h3", "h0.sock", "h3.sock"}, "uverbs as well"
     namespaces = [*(f"/run/netns/{name}" for name in record.namespaces), *(f"/proc/{pid}/ns/net" for pid in pids)]
     with subprocess.Popen(["sleep", "60"]) as other:
         of_root: dict[str, list[Any]] = {

@@ -141,9 +141,7 @@ def test_renamed_copies_are_similar_and_own_work_is_not() -> None:
     other = "class Spray:\n    def __init__(self, ps):\n        self.at = 0\n    def choose(self, us):\n"
     other += "        self.at += 1\n        for n in range(9):\n            if (self.at + n) % 9 in us:\n"
     other += "                return (self.at + n) % 9\n        return None\n"
-    pairs = {
-        (one, two): share for share, one, two in similar({"a": text, "b": renamed, "c": other}, spray.starter(0), ".py")
-    }
+    pairs = {(a, b): share for share, a, b in similar({"a": text, "b": renamed, "c": other}, spray.starter(0), ".py")}
     assert pairs["a", "b"] == 1.0
     assert max(pairs.get(("a", "c"), 0.0), pairs.get(("b", "c"), 0.0)) < 0.3
 

@@ -63,9 +63,7 @@ def streams(run: Run, faults: list[int], reference: Sequence[int] = (100, 100)) 
         ([50, 100], [100, 100], False, "2.00 times"),
     ],
 )
-def test_without_steps_the_slowest_flows_are_compared(
-    made_up: Build, mrc: list[int], roce: list[int], holds: bool, said: str
-) -> None:
+def test_without_steps_the_slowest_flows_are_compared(made_up: Build, mrc, roce, holds: bool, said: str) -> None:
     runs = streams(made_up(), mrc), streams(made_up(changed=ROCE), roce)
     claim = found(*runs)["baseline worse"]
     assert (claim.holds, said in claim.reason) == (holds, True), claim.reason

@@ -114,17 +114,13 @@ def test_steps_last_as_long_as_their_slowest_rank(made_up: Build) -> None:
 
 def test_a_step_that_one_rank_never_finished_does_not_count(made_up: Build) -> None:
     run = made_up()
-    fewer = Run(
-        [line for line in run.lines if not (line["kind"] == "step" and line["step"] == 5 and line["node"] == "h3")]
-    )
+    fewer = Run([one for one in run.lines if not (one["kind"] == "step" and one["step"] == 5 and one["node"] == "h3")])
     assert len(steps.steps(fewer)) == len(steps.steps(run)) - 1
 
 
 def test_steps_of_two_jobs_are_told_apart_though_both_count_from_0(made_up: Build) -> None:
     run = made_up()
-    second = [
-        {**line, "workload": "second", "step": line["step"] - 12} for line in run.kind("step") if line["step"] > 11
-    ]
+    second = [{**one, "workload": "second", "step": one["step"] - 12} for one in run.kind("step") if one["step"] > 11]
     first = [line for line in run.lines if line["kind"] != "step" or line["step"] <= 11]
     both = Run(sorted([*first, *second], key=lambda line: int(line["t_ns"])))
     assert [step.end_ns for step in steps.steps(both)] == [step.end_ns for step in steps.steps(run)]
@@ -262,9 +258,7 @@ def test_a_path_that_heals_with_the_last_line_is_healed(made_up: Build) -> None:
 
 @pytest.mark.parametrize("missing", ["sample", "communication"])
 def test_the_load_of_a_run_in_which_nothing_was_sent_is_unknown_for_that_reason(made_up: Build, missing: str) -> None:
-    lines = [
-        line if "comm_ns" not in line or missing == "sample" else {**line, "comm_ns": 0} for line in made_up().lines
-    ]
+    lines = [one if "comm_ns" not in one or missing == "sample" else {**one, "comm_ns": 0} for one in made_up().lines]
     finding = checks.reference_load()(Run([line for line in lines if line["kind"] != missing]))
     assert (finding.holds, finding.reason) == (None, "no host sent anything in the steps of any phase")
 

@@ -22,9 +22,7 @@ class Chosen:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in self.places])
-        items[:] = sorted(
-            (item for item in items if item.nodeid in self.places), key=lambda item: self.places[item.nodeid]
-        )
+        items[:] = sorted((one for one in items if one.nodeid in self.places), key=lambda one: self.places[one.nodeid])
 
 
 @pytest.hookimpl(trylast=True)

@@ -233,9 +233,7 @@ def test_orders_that_do_not_fit_are_left_out_and_the_same_order_is_no_other_one(
 def test_the_best_of_other_orders_is_the_one_with_the_shortest_steps(tmp_path: Path) -> None:
     planned = read(CHANGES / "spines-by-plane.toml")
     given = result(planned, 1.6, 1.7, 1.6, 1.7, 1.6)
-    worse, better = (
-        result(one, *values) for one, values in zip(orders(planned, 2), ([2.0] * 5, [1.1] * 5), strict=True)
-    )
+    worse, better = (result(one, *own) for one, own in zip(orders(planned, 2), ([2.0] * 5, [1.1] * 5), strict=True))
     found = best(given, [worse, better])
     assert found is not None
     assert (found[0], round(found[1].mean, 2), found[1].clear) == (better, -0.54, True)

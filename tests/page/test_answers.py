@@ -35,9 +35,7 @@ def log(incast: Path) -> list[Line]:
     return [line for line in lines if "packet" in line]
 
 
-def test_sampled_lines_are_of_the_packets_that_the_log_has_at_the_times_of_the_log(
-    incast: Path, log: list[Line]
-) -> None:
+def test_sampled_lines_are_of_the_packets_that_the_log_has_at_the_times_of_the_log(incast: Path, log) -> None:
     begin_ns, end_ns = log[0]["t_ns"], log[-1]["t_ns"]
 
     def told(line: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -68,9 +68,7 @@ def test_each_run_has_its_replay_and_the_report_links_to_it(run: Path) -> None:
     assert 'href="replay.html"' in (run / "report.html").read_text()
 
 
-def test_the_file_opens_from_disk_and_shows_the_last_event(
-    run: Path, shown: Callable[[list[Path]], Page], tmp_path: Path
-) -> None:
+def test_the_file_opens_from_disk_and_shows_the_last_event(run: Path, shown, tmp_path: Path) -> None:
     recorded = Run.open(run)
     opened = shown([run, run])
     opened.page.keyboard.press("End")

@@ -310,9 +310,7 @@ def test_the_same_run_without_a_viewer_has_the_same_journal(tmp_path: Path) -> N
     subprocess.run(plain, cwd=ROOT, capture_output=True, check=False, timeout=120)
     with_page, without = (Run.open(find(tmp_path / name, "latest")) for name in ("with", "without"))
     assert told(with_page) == told(without)
-    last = [
-        {name: samples[-1]["ports"] for name, samples in run.switch_samples.items()} for run in (with_page, without)
-    ]
+    last = [{name: rows[-1]["ports"] for name, rows in run.switch_samples.items()} for run in (with_page, without)]
     assert last[0] == last[1]
     assert max(len(samples) for samples in with_page.switch_samples.values()) > 4
 

@@ -252,9 +252,7 @@ def open_folder() -> Iterator[Path]:
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGTERM, signal.SIGKILL))]
 )
-def test_the_command_prints_one_address_and_leaves_nothing_behind(
-    run: Path, open_folder: Path, number: signal.Signals
-) -> None:
+def test_the_command_prints_one_address_and_leaves_nothing_behind(run, open_folder, number: signal.Signals) -> None:
     pytest.importorskip("uvicorn")
     words = [sys.executable, "-m", "cli", "view", str(run)]
     environment = {**os.environ, "TMPDIR": str(open_folder)}

@@ -239,9 +239,7 @@ def test_a_made_up_packet_is_as_large_as_the_plans(opened: browsers.Page) -> Non
     assert dict(seen["sent"])["payload"] == {"bytes": 1024}
 
 
-def test_the_charts_are_drawn_again_when_their_canvas_was_cleared(
-    run: Path, shown: Callable[[list[Path]], browsers.Page]
-) -> None:
+def test_the_charts_are_drawn_again_when_their_canvas_was_cleared(run: Path, shown) -> None:
     """A change of the window's height by less than their rounding clears the canvas, whose size stays the same."""
     opened = shown([run])
     # How many pixels have ink: the bytes of two pictures may differ, since a browser smooths edges as it likes.
@@ -257,9 +255,7 @@ def test_the_charts_are_drawn_again_when_their_canvas_was_cleared(
     opened.until(f"{ink} > {0.9 * drawn}")
 
 
-def test_the_microscope_of_an_exported_file_asks_no_server(
-    run: Path, shown: Callable[[list[Path]], browsers.Page]
-) -> None:
+def test_the_microscope_of_an_exported_file_asks_no_server(run: Path, shown) -> None:
     opened = shown([run])
     start = opened.value("lab.lanes[0].record.start")
     path = {
@@ -312,9 +308,7 @@ def test_undo_beside_a_fault_undoes_that_one(live: tuple[str, ActiveFaults, Path
     assert opened.console == []
 
 
-def test_a_live_run_that_is_over_stays_at_its_end_and_asks_nothing(
-    live: tuple[str, ActiveFaults, Path], pages: Open
-) -> None:
+def test_a_live_run_that_is_over_stays_at_its_end_and_asks_nothing(live, pages: Open) -> None:
     address, faults, run = live
     faults.inject("drain", "p0s0")
     opened = pages()

@@ -35,9 +35,7 @@ def test_what_is_written_is_read_again_and_does_not_say_how_long_it_took(tmp_pat
     kept_runs.write(tmp_path / "a", rows)
     assert kept_runs.read(tmp_path / "a") == rows
     slow = {place: Row(row.key, row.seed, row.verdict, metrics=row.metrics, seconds=9.5) for place, row in rows.items()}
-    kept_runs.write(
-        tmp_path / "b", {place: slow[place] for place in reversed(rows)} | {("9a", "mrc"): rows["9a", "mrc"]}
-    )
+    kept_runs.write(tmp_path / "b", {at: slow[at] for at in reversed(rows)} | {("9a", "mrc"): rows["9a", "mrc"]})
     assert (tmp_path / "b").read_bytes() == (tmp_path / "a").read_bytes()
 
 

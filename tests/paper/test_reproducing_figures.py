@@ -167,8 +167,6 @@ def test_the_page_sums_its_figures_up_and_has_the_parameters(tmp_path: Path) -> 
     near = content["within_15_or_interval"]
     assert near == sum(int(whole[column]) for column in (2, 3, 4))
     assert (content["within_5"], content["within_reading"]) == (int(whole[2]), int(whole[5]))
-    assert [content[name] for name in ("calibrating", "without_power", "out_of_reach")] == [
-        int(cell) for cell in whole[8:11]
-    ]
+    assert [content[name] for name in ("calibrating", "without_power", "out_of_reach")] == list(map(int, whole[8:11]))
     assert whole[11] == f"{content['order_agree']} of {content['order_compared']}"
     assert content["order_compared"] == sum(one["agrees"] is not None for one in content["orders"])

@@ -186,9 +186,7 @@ def test_every_scenario_is_calibrated_with_its_own_workloads_from_the_first_mome
     assert {one.phase for one in sent} == {"warmup"}
     assert not any("duration_ns" in one.options for one in sent)
     kinds = {one.kind for one in sent}
-    own = {
-        one.kind for one in scenario.workloads(Setting(plan, "mrc", 1, {p.name: p.seconds for p in scenario.phases}))
-    }
+    own = {w.kind for w in scenario.workloads(Setting(plan, "mrc", 1, {p.name: p.seconds for p in scenario.phases}))}
     assert kinds == {"all_reduce" if kind == "training" else kind for kind in own}
 
 

@@ -272,9 +272,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("switch/native/runtime/fabric/order.h", {"smoke"}, set()),
     ],
 )
-def test_an_edited_file_changes_the_keys_of_the_runs_that_load_it(
-    clone: Path, edited: str, changes: set[str], stays: set[str]
-) -> None:
+def test_an_edited_file_changes_the_keys_of_the_runs_that_load_it(clone: Path, edited, changes, stays) -> None:
     """Rows of `./lab sweep job` were taken over from before an edit of the training program that they run."""
     before = {name: spec_of(name).options()["key"] for name in changes | stays}
     with (clone / edited).open("a") as file:

@@ -30,9 +30,7 @@ TRAFFIC = (*library.NAMES, *library.OF_THE_PAPER)
 
 
 def setting_for(scenario: Scenario, seed: int = 1, transport_name: str = "mrc") -> Setting:
-    return Setting(
-        load_plan(scenario.plan), transport_name, seed, {phase.name: phase.seconds for phase in scenario.phases}
-    )
+    return Setting(load_plan(scenario.plan), transport_name, seed, {p.name: p.seconds for p in scenario.phases})
 
 
 @pytest.mark.parametrize("name", TRAFFIC)
@@ -104,9 +102,7 @@ def test_a_chart_has_room_for_the_name_of_every_fault_of_a_shipped_timeline(name
         end_s = sum(setting.phases.values())
         faults = scenario.timeline(setting)
         begun = sorted(((starts_s[f.phase] + f.at_s, f) for f in faults), key=lambda pair: pair[0])
-        spans = [
-            FaultSpan(fault.verb, fault.target, {}, round(at_s * 1e9), round(at_s * 1e9) + 1) for at_s, fault in begun
-        ]
+        spans = [FaultSpan(one.verb, one.target, {}, round(at_s * 1e9), round(at_s * 1e9) + 1) for at_s, one in begun]
         names = [(burst[0].start_ns / 1e9, burst_title(burst)) for burst in bursts(spans, round(end_s * 1e9 / 50))]
         hidden = [label for label in placed(names, end_s, CHARACTERS) if label.row is None]
         assert hidden == [], f"seed {seed}"

@@ -49,9 +49,7 @@ def test_both_jobs_fit_into_their_phases(setting: Setting) -> None:
 
 @pytest.mark.parametrize("seed", range(1, 6))
 @pytest.mark.parametrize("setting", [SETTING, SHORT], ids=["full", "short"])
-def test_every_kind_of_fault_begins_while_the_ranks_train_and_is_undone_within_the_phase(
-    setting: Setting, seed: int
-) -> None:
+def test_every_kind_of_fault_begins_while_the_ranks_train_and_is_undone_within_the_phase(setting, seed) -> None:
     timeline = ddp.timeline(replace(setting, seed=seed))
     assert {fault.verb for fault in timeline} == {"link-down", "switch-crash", "port-down"}
     start_s = ddp.start_s(setting)

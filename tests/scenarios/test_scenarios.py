@@ -96,9 +96,7 @@ def test_every_leaf_has_a_dead_link_and_no_link_is_dead_twice(name: str) -> None
         dead = [frozenset(fault.target.split("-")) for fault in cold_start.timeline(setting_of(plan, seed))]
         assert len(set(dead)) == len(dead)
         assert set(dead) <= cables
-        assert {switch.name for switch in plan.switches() if switch.role == "leaf"} <= {
-            end for one in dead for end in one
-        }
+        assert {one.name for one in plan.switches() if one.role == "leaf"} <= {end for one in dead for end in one}
 
 
 @pytest.mark.parametrize("name", SMALL)

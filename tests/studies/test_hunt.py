@@ -252,9 +252,7 @@ def lines(*kinds: Entry) -> Run:
         (0.0, "runner", "phase", {"name": "reference", "state": "start"}),
         (1.0, "runner", "phase", {"name": "reference", "state": "stop"}),
     ]
-    found = [
-        {"t_ns": round(t_s * 1e9), "node": node, "kind": kind, **rest} for t_s, node, kind, rest in (*usual, *kinds)
-    ]
+    found = [{"t_ns": round(t_s * 1e9), "node": node, "kind": kind, **own} for t_s, node, kind, own in (*usual, *kinds)]
     return Run(sorted(found, key=lambda line: int(line["t_ns"])))
 
 

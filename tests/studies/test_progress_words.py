@@ -94,11 +94,7 @@ def drawn(name: str, *values: float) -> str:
 
 def said(picture: str) -> list[str]:
     """The pieces of text in a picture."""
-    return [
-        "".join(element.itertext()).strip()
-        for element in ElementTree.fromstring(picture).iter()
-        if "text" in element.tag
-    ]
+    return ["".join(one.itertext()).strip() for one in ElementTree.fromstring(picture).iter() if "text" in one.tag]
 
 
 @pytest.mark.parametrize("name", [NAME, "a$b", "$x_1$", "_", "__all__"])

@@ -91,9 +91,7 @@ def test_a_value_may_hold_commas_of_its_own() -> None:
         (["smoke", "--cluster", "tcp://localhost:1", "--world", "emulated"], "only with --world simulated"),
     ],
 )
-def test_words_that_cannot_be_are_refused_before_anything_is_run(
-    words: list[str], said: str, tmp_path: Path, refused
-) -> None:
+def test_words_that_cannot_be_are_refused_before_anything_is_run(words, said, tmp_path: Path, refused) -> None:
     assert said in refused("sweep", *words, "--runs", str(tmp_path))
 
 

@@ -62,9 +62,7 @@ def control(pipelines, tmp_path_factory):
         plan, addresses = directory / "plan.toml", directory / "addresses.json"
         plan.write_text(tomli_w.dumps(plan_document(lab.plan)), encoding="utf-8")
         places = {switch.name: lab.p4runtime(switch) for switch in switches}
-        files.write_json(
-            addresses, {name: {"grpc": grpc, "device_id": number} for name, (grpc, number) in places.items()}
-        )
+        files.write_json(addresses, {name: {"grpc": grpc, "device_id": n} for name, (grpc, n) in places.items()})
         words = ["--plan", plan, "--addresses", addresses, "--pipelines", pipelines, *places]
         argv = [sys.executable, "-m", "cli", "controller", verb, *words]
         done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)

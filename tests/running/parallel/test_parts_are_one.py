@@ -71,8 +71,6 @@ def test_the_commits_random_runs_in_parts_are_the_runs_in_one(tmp_path: Path) ->
     def differs(seed: int) -> bool:
         spec = drawn_spec(seed, 16 if seed % 4 == 0 else None)
         groups = len(host_groups(spec.plan))
-        return bool(
-            differing(spec, tmp_path / str(seed), sorted({min(count, groups) for count in (2, 4, 8, 16)} - {1}))
-        )
+        return bool(differing(spec, tmp_path / str(seed), sorted({min(n, groups) for n in (2, 4, 8, 16)} - {1})))
 
     assert [seed for seed in seeds() if differs(seed)] == []

@@ -52,9 +52,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lab(root: Path) -> Lab:
-    fake = SimpleNamespace(
-        name=LabName(), plan=PLAN, root=root, agent_socket=lambda host: root / "agents" / f"{host}.sock"
-    )
+    fake = SimpleNamespace(name=LabName(), plan=PLAN, root=root, agent_socket=lambda host: root / f"agents/{host}.sock")
     return cast(Lab, fake)
 
 

@@ -201,9 +201,7 @@ def _refused(world: World, action: tuple[str, str, float | None, int]) -> None:
 
 @given(told=actions)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-def test_any_order_of_injecting_and_undoing_takes_back_only_its_own_in_virtual_time(
-    virtual: World, told: list[Any]
-) -> None:
+def test_any_order_of_injecting_and_undoing_takes_back_only_its_own_in_virtual_time(virtual: World, told) -> None:
     try:
         any_order(virtual, told)
     finally:

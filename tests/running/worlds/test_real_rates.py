@@ -142,6 +142,4 @@ def test_an_incast_trims_and_opens_its_windows_as_at_lab_rates(gigabits: int, tm
     error = 2 * sqrt(sum(variance(found) / len(found) for found in shares))
     assert abs(fmean(shares[1]) - fmean(shares[0])) <= 0.02 * fmean(shares[0]) + error
     assert error < 0.05 * fmean(shares[0])  # enough seeds to tell
-    assert fmean(run.window_packets for run in real) == pytest.approx(
-        fmean(run.window_packets for run in lab), rel=0.02
-    )
+    assert fmean(r.window_packets for r in real) == pytest.approx(fmean(r.window_packets for r in lab), rel=0.02)

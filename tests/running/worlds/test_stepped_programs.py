@@ -272,9 +272,7 @@ def test_the_weights_are_the_same_to_the_bit_when_a_port_is_lost_under_the_job(t
         made.wait_until(300 * MILLISECOND)
         made.active.inject("port-down", "h0.p0")
 
-    sound, hindered = (
-        trained(tmp_path / name, act) for name, act in (("one", lambda made: None), ("two", lose_a_port))
-    )
+    sound, hindered = (trained(tmp_path / name, act) for name, act in (("one", lambda _: None), ("two", lose_a_port)))
     assert weights(sound) == weights(hindered)
     assert len(weights(sound)) == 4
     assert b'"state":"down"' in hindered["h0.jsonl"]

@@ -61,9 +61,7 @@ def test_links_and_switch_ports_are_in_the_namespaces_of_their_own_lab() -> None
     blue = LabName("blue")
     for line in link_commands(PLAN, blue):
         words = line.split()
-        assert all(
-            words[place + 1].startswith("blue.") for place in range(len(words) - 1) if words[place] == "netns"
-        ), line
+        assert all(words[at + 1].startswith("blue.") for at in range(len(words) - 1) if words[at] == "netns"), line
         assert max(len(words[2]), len(words[words.index("name") + 1])) <= 15
     config = serve_config(PLAN, list(PLAN.switches()), SOCKETS, name=blue)
     inside = {port["netns"] for device in config["devices"] for port in device["ports"]}

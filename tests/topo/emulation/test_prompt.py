@@ -106,9 +106,7 @@ def test_every_word_of_the_help_works_or_is_refused_and_none_ends_the_prompt(tmp
     listed = [name.removeprefix("do_") for name in nowhere.get_names() if name.startswith("do_")]
     tried = [name for name in listed if name not in LEAVE] + list(REFUSED) + ["x nobody", "py 1/0", "h0", "undo 7"]
     script = tmp_path / "words"
-    script.write_text(
-        "".join(f"sh echo {word}:\n{word} {ARGUMENTS.get(word, '')}\n" for word in tried) + "sh echo end:\n"
-    )
+    script.write_text("".join(f"sh echo {one}:\n{one} {ARGUMENTS.get(one, '')}\n" for one in tried) + "sh echo end:\n")
     lab = Lab.up(PLAN)
     try:
         environment = {name: value for name, value in os.environ.items() if name != "DISPLAY"}

@@ -48,9 +48,7 @@ def test_every_link_is_made_with_both_ends_in_their_namespaces(plan):
 
 @given(LEAF_SPINES)
 def test_the_switch_process_accepts_its_configuration(plan):
-    config = parse_config(
-        json.loads(json.dumps(serve_config(plan, list(plan.switches()), SOCKETS, "/tmp/switch.jsonl")))
-    )
+    config = parse_config(json.loads(json.dumps(serve_config(plan, [*plan.switches()], SOCKETS, "/tmp/switch.jsonl"))))
     assert [device.name for device in config.devices] == [switch.name for switch in plan.switches()]
     assert config.turn_ns * 32 <= plan.base_rtt_ns
     assert config.turn_ns or plan.base_rtt_ns < 3_200_000
@@ -119,9 +117,7 @@ def test_a_kernel_spine_routes_its_leaves_only():
 
 def test_the_single_plane_equivalent_has_no_usid_routes():
     plan = load_plan("tiny").single_plane()
-    assert not any(
-        "fcbb" in line for switch in plan.switches() for line in kernel_switch_routes(plan, switch, range(9))
-    )
+    assert not any("fcbb" in line for one in plan.switches() for line in kernel_switch_routes(plan, one, range(9)))
 
 
 def test_hosts_spread_over_all_planes_and_steering_names_one():

@@ -172,9 +172,7 @@ def every_usid_list_is_followed_by_the_tables_alone(plan: Plan) -> None:
                 here = peer(plan, PortRef(switch, port))
             assert here == PortRef(destination, path.port)
     for switch, rows in entries.items():
-        inside = {
-            row.match for row in rows_of(rows, "ipv6_route") if within(plan, row) and row.action == "set_next_hop"
-        }
+        inside = {r.match for r in rows_of(rows, "ipv6_route") if within(plan, r) and r.action == "set_next_hop"}
         assert inside == used[switch]
         assert len(inside) == port_count(plan, switch)
         refused = [row for row in rows_of(rows, "ipv6_route") if row.action == "drop_unknown_usid"]

@@ -5,7 +5,6 @@ Runs are in `test_runs.py`, packets on real links in `tests/topo/emulation/test_
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -140,9 +139,7 @@ def sonic(plan: Plan, out: str) -> None:
         ("controller show p1l0 --planned --plan {}", planned),
     ],
 )
-def test_a_command_prints_what_is_there(
-    words: str, check: Callable[[Plan, str], None], plan: Plan, file: str, capsys: Capture
-) -> None:
+def test_a_command_prints_what_is_there(words: str, check, plan: Plan, file: str, capsys: Capture) -> None:
     assert cli.main([word.format(file) for word in words.split()]) == 0
     check(plan, capsys.readouterr().out)
 

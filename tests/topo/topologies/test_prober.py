@@ -60,9 +60,7 @@ def bad(links: list[LinkState]) -> set[tuple[str, str]]:
         ("list", ("p1l0", "p1l3"), {"h0", "h1", "h6", "h7"}),
     ],
 )
-def test_a_lossy_cable_is_named_by_the_hosts_near_it_alone(
-    name: str, cable: tuple[str, str], by: set[str], tmp_path: Path
-) -> None:
+def test_a_lossy_cable_is_named_by_the_hosts_near_it_alone(name: str, cable, by, tmp_path: Path) -> None:
     told = probed(SMALL[name], TimedFault(0.0, "loss", "-".join(cable), value=30.0, seed=5), tmp_path)
     assert {host: {frozenset(ends) for ends in bad(links)} for host, links in told.items() if bad(links)} == {
         host: {frozenset(cable)} for host in by
