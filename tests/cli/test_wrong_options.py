@@ -75,6 +75,7 @@ def test_what_is_no_number_is_told_in_one_line(words: str, told: str, capsys: py
         ("run link-flpa", "mrclab: no scenario 'link-flpa' (did you mean link-flap?): valid are smoke, "),
         ("run smoke --transport mcr", "mrclab: no transport 'mcr' (did you mean mrc?): valid are mrc, "),
         ("run qqqq", "mrclab: no scenario 'qqqq': valid are smoke, "),
+        ("xyzzy", "mrclab: no command 'xyzzy': valid are run, list, "),
         ("paths h0 h0 --plan tiny", "mrclab: paths must be between two hosts (got h0 twice)"),
         ("hints 1", "mrclab: no command 'hints': did you mean ./lab hint?"),
     ],

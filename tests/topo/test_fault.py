@@ -83,19 +83,15 @@ def test_losses_compound_and_a_blackhole_is_total():
     assert port_states(LAB, [*losses, make_fault(LAB, "blackhole", "p1l0-p1s2")])[UP].loss == 1.0
 
 
-def test_a_nic_port_down_takes_the_carrier_of_both_ends():
+def test_a_dark_port_or_transceiver_takes_the_carrier_of_both_ends_of_its_ports_and_of_no_other():
     states = port_states(LAB, [make_fault(LAB, "port-down", "h5.p2")])
     assert {str(ref): state.up for ref, state in states.items()} == {"h5:3": False, "p2l2:2": False}
-
-
-def test_a_dark_transceiver_takes_the_carrier_of_every_port_of_its_nic_and_of_no_other():
     states = port_states(LAB, [make_fault(LAB, "optics-down", "h5")])
     assert {str(ref): state.up for ref, state in states.items()} == {
         f"{place}": False for plane in range(4) for place in (f"h5:{plane + 1}", f"p{plane}l2:2")
     }
-    assert {str(ref) for ref in carriers_off(LAB, [make_fault(LAB, "optics-down", "h5")])} == {
-        "h5:1", "h5:2", "h5:3", "h5:4",
-    }  # fmt: skip
+    dark = carriers_off(LAB, [make_fault(LAB, "optics-down", "h5")])
+    assert {str(ref) for ref in dark} == {"h5:1", "h5:2", "h5:3", "h5:4"}
     assert list(targets_of(LAB, "optics-down")) == [f"h{index}" for index in range(8)]
 
 
@@ -119,9 +115,8 @@ def test_a_drained_port_is_denied_at_both_ends_and_no_other_path_is():
 def test_a_drained_port_is_told_on_its_paths_and_loses_nothing():
     drain = make_fault(LAB, "drain-port", "h0.p1")
     by_plane = {path.plane: conditions(LAB, [drain], path) for path in paths(LAB, Host(0), Host(7))}
-    assert [str(one) for one in by_plane[1]] == [
-        "h0>p1l0 is drained: NICs send nothing by it (fault: drain-port h0.p1)"
-    ]
+    (told,) = by_plane[1]
+    assert str(told) == "h0>p1l0 is drained: NICs send nothing by it (fault: drain-port h0.p1)"
     assert arrival(by_plane[1]) == 1.0
     assert by_plane[0] == []
 
@@ -171,6 +166,8 @@ def test_draining_denies_exactly_the_paths_across_the_switch(name):
     # h0 sits under leaf 0: six of its seven peers are across spines, two of them under leaf 1.
     expected = 6 if name == "p1s2" else 2 * 4
     assert len(denied_evs(LAB, Host(0), [drain])) == expected
+    single = LAB.single_plane()
+    assert denied_evs(single, Host(0), [make_fault(single, "drain", "p0s1")]) == []
 
 
 def test_draining_a_leaf_denies_every_ev_between_two_hosts_under_it():
@@ -193,11 +190,6 @@ def test_any_words_are_a_fault_or_refused_as_one(verb, target, value, seed):
         return  # anything else fails the test
     assert make_fault(LAB, made.verb, made.target, made.value, made.seed) == made
     port_states(LAB, [made])
-
-
-def test_on_the_baseline_draining_denies_nothing():
-    single = LAB.single_plane()
-    assert denied_evs(single, Host(0), [make_fault(single, "drain", "p0s1")]) == []
 
 
 @pytest.mark.parametrize(
@@ -324,23 +316,19 @@ def test_every_exception_is_still_needed() -> None:
     assert [key for key in OTHER_MEANINGS if key[1] not in held.get(key[0], set())] == []
 
 
-PROJECT = Path(__file__).parents[2]
-
-
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_fault_says_its_number_with_the_unit_and_whether_it_lasts(verb: str) -> None:
     argument = VERBS[verb].argument
     fault = Fault(verb, "p0l0-p0s0", None if argument is None else argument.low)
     told = json.loads(json.dumps(fault_json(fault)))
     assert (told["verb"], told["target"], told["lasting"]) == (verb, "p0l0-p0s0", VERBS[verb].lasting)
-    assert (told.get("value"), told.get("unit")) == (
-        (None, None) if argument is None else (argument.low, argument.name)
-    )
+    expected = (None, None) if argument is None else (argument.low, argument.name)
+    assert (told.get("value"), told.get("unit")) == expected
 
 
 def words(*line: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "cli", *line]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=PROJECT)
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=ROOT)
 
 
 @pytest.mark.root

@@ -19,7 +19,6 @@ from topo.plan import OVERHEAD_BYTES, Links, Plan
 from topo.planfile import (
     PLANS_DIR,
     PlanError,
-    check_pfc,
     load_plan,
     parse_document,
     parse_plan,
@@ -35,6 +34,8 @@ MINIMAL = 'name = "x"\n[fabric]\nplanes = 2\nleaves = 2\nspines = 2\nhosts_per_l
 
 def test_shipped_plans_load_and_have_the_promised_shapes():
     shapes = {name: load_plan(name) for name in shipped_plans()}
+    with pytest.raises(PlanError, match="no plan 'huge': shipped are lab, paper, pods, rack, tiny, wide"):
+        load_plan("huge")
     assert {n: (p.planes, p.leaves, p.spines, p.hosts_per_leaf) for n, p in shapes.items()} == {
         "tiny": (2, 2, 2, 2),
         "lab": (4, 4, 4, 2),
@@ -73,14 +74,6 @@ def test_a_wires_overhead_and_a_nics_latency_lengthen_the_round_trip():
     assert both.single_plane().links.nic_latency_ns == 800
     faster = both.at_rate(400_000_000_000)
     assert (faster.links.nic_latency_ns, faster.links.wire_overhead_bytes) == (200, 24)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"), [("wire_overhead_bytes", "-1"), ("wire_overhead_bytes", "300"), ("nic_latency_ns", "-5")]
-)
-def test_overhead_and_latency_have_limits(key, value):
-    with pytest.raises(PlanError, match=rf"links\.{key} .*0 to"):
-        parse_plan(MINIMAL, overrides={f"links.{key}": value})
 
 
 def test_a_plan_is_found_by_its_path_too(tmp_path):
@@ -131,7 +124,7 @@ def test_a_bad_plan_is_refused_with_the_key_the_rule_and_the_range(text, words):
 @pytest.mark.parametrize("name", ["lab", "paper"])
 def test_a_plan_survives_being_written_and_read(name):
     plan = replace(load_plan(name), switch_overrides={"p0s1": "linux"})
-    for each in (plan, plan.single_plane()):
+    for each in (plan, plan.single_plane(), load_plan(name).single_plane().with_pfc()):
         assert parse_document(json.loads(json.dumps(plan_document(each)))) == each
 
 
@@ -175,11 +168,6 @@ def test_an_mtu_too_small_is_refused_with_the_arithmetic():
     assert parse_plan(MINIMAL + f"[links]\nmtu_bytes = {need}\n").links.mtu_bytes == need
 
 
-def test_an_unknown_plan_is_refused_with_the_shipped_ones():
-    with pytest.raises(PlanError, match="no plan 'huge': shipped are lab, paper, pods, rack, tiny, wide"):
-        load_plan("huge")
-
-
 def test_a_priority_queue_has_room_for_16_trimmed_packets_at_least():
     assert load_plan("tiny", {"queues.control_depth": "0.01"}).control_depth_packets == 16
     assert load_plan("tiny").control_depth_packets == 68_024 // 128
@@ -193,22 +181,6 @@ def test_retransmissions_have_a_queue_of_their_own_only_where_the_plan_says_so()
         found[priority] = [(queue.priority, queue.depth_packets) for queue in port_queues(plan)]
         assert ("retransmissions in a queue of priority" in show_plan(plan)) is (priority > 0)
     assert found == {0: both, 1: [both[0], (1, both[0][1]), both[1]], 6: [both[0], (6, both[0][1]), both[1]]}
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"queues.retransmit_priority": "7"}, "retransmit_priority is 7; it must be .*from 0 to 6"),
-        ({"queues.retransmit_priority": "1.5"}, "retransmit_priority is 1.5; it must be an integer from 0 to 6"),
-        (
-            {"queues.retransmit_priority": "3", "pfc.enabled": "true", "encapsulation": "none", "fabric.planes": "1"},
-            "retransmit_priority must not be 3, the lossless one, with pfc.enabled",
-        ),
-    ],
-)
-def test_retransmissions_share_no_queue_with_control_packets_or_lossless_data(keys, message):
-    with pytest.raises(PlanError, match=message):
-        load_plan("tiny", keys)
 
 
 def test_lab_thresholds_leave_room_for_a_scheduler_hiccup():
@@ -261,34 +233,33 @@ def test_single_keys_can_be_overridden_in_toml_or_as_bare_words():
     assert (plan.trimming.enabled, plan.links.host_rate_bps, plan.switch) == (False, 20_000_000, "bmv2")
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("trimming.enable", "false", "trimming.enable is no key here; valid: enabled"),
-        ("fabric.planes", "99", "fabric.planes is 99; it must be an integer from 1 to 8"),
-        ("trimming.enabled", "maybe", "trimming.enabled is 'maybe'; it must be true or false"),
-        ("name.x", "1", "name is no section of a plan"),
-    ],
-)
-def test_a_bad_override_is_refused_as_in_a_file(key, value, message):
-    with pytest.raises(PlanError, match=message):
-        load_plan("lab", {key: value})
+LOSSLESS = {"pfc.enabled": "true", "encapsulation": "none", "fabric.planes": "1", "queues.retransmit_priority": "3"}
 
 
 @pytest.mark.parametrize(
-    ("overrides", "blamed"),
+    ("overrides", "message"),
     [
-        ({"fabric.planes": "0"}, "--set fabric.planes=0: fabric.planes is 0"),
-        ({"foo": "1", "trimming.enabled": "false"}, "--set foo=1: foo is no key here"),
-        ({"switch": "bmv2", "encapsulation": "none", "fabric.planes": "2"}, "--set encapsulation=none: encapsulation:"),
+        ({"trimming.enable": "false"}, "^--set trimming.enable=false: trimming.enable is no key here; valid: enabled"),
+        ({"fabric.planes": "99"}, "^--set fabric.planes=99: fabric.planes is 99; it must be an integer from 1 to 8"),
+        ({"trimming.enabled": "maybe"}, "trimming.enabled is 'maybe'; it must be true or false"),
+        ({"name.x": "1"}, "name is no section of a plan"),
+        ({"fabric.planes": "0"}, "^--set fabric.planes=0: fabric.planes is 0"),
+        ({"foo": "1", "trimming.enabled": "false"}, "^--set foo=1: foo is no key here"),
         (
-            {"encapsulation": "none", "fabric.planes": "3"},
-            "--set encapsulation=none --set fabric.planes=3: encapsulation:",
+            {"switch": "bmv2", "encapsulation": "none", "fabric.planes": "2"},
+            "^--set encapsulation=none: encapsulation:",
         ),
+        ({"encapsulation": "none", "fabric.planes": "3"}, "^--set encapsulation=none --set fabric.planes=3: encapsul"),
+        ({"links.wire_overhead_bytes": "-1"}, r"links\.wire_overhead_bytes .*0 to"),
+        ({"links.wire_overhead_bytes": "300"}, r"links\.wire_overhead_bytes .*0 to"),
+        ({"links.nic_latency_ns": "-5"}, r"links\.nic_latency_ns .*0 to"),
+        ({"queues.retransmit_priority": "7"}, "retransmit_priority is 7; it must be .*from 0 to 6"),
+        ({"queues.retransmit_priority": "1.5"}, "retransmit_priority is 1.5; it must be an integer from 0 to 6"),
+        (LOSSLESS, "retransmit_priority must not be 3, the lossless one, with pfc.enabled"),
     ],
 )
-def test_a_complaint_names_the_overrides_that_cause_it(overrides, blamed):
-    with pytest.raises(PlanError, match=rf"^{blamed}"):
+def test_a_complaint_names_the_overrides_that_cause_it_and_the_rule(overrides, message):
+    with pytest.raises(PlanError, match=message):
         load_plan("tiny", overrides)
 
 
@@ -354,10 +325,6 @@ def test_real_ports_have_the_same_with_room_for_late_processes() -> None:
     assert not any(key.startswith("pfc_") for key in lossy["ports"][0])
 
 
-def test_a_plan_with_flow_control_is_read_back_as_it_was_written() -> None:
-    assert parse_document(plan_document(PLAN)) == PLAN
-
-
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -372,8 +339,3 @@ def test_a_plan_with_flow_control_is_read_back_as_it_was_written() -> None:
 def test_a_plan_that_cannot_be_lossless_is_refused(changes: dict[str, object], says: str) -> None:
     with pytest.raises(PlanError, match=says):
         parse_document({**plan_document(PLAN), **changes})
-
-
-def test_a_transport_that_needs_flow_control_refuses_switches_without() -> None:
-    with pytest.raises(PlanError, match="valid is switch = 'embedded'"):
-        check_pfc(replace(LOSSY, switch="bmv2").with_pfc())

@@ -61,20 +61,15 @@ def test_a_build_with_both_servers_serves(build):
     assert finding().present
 
 
-def test_a_build_that_does_not_know_the_thrift_port_lacks_thrift_by_name(build):
-    build(takes_thrift_port=False, dies=True)
-    assert bmv2_process.NO_THRIFT in str(bmv2_process.trial())
+WARNING = "You used the '--thrift-port' command-line option, but this target was compiled without Thrift support."
 
 
-def test_a_build_that_takes_the_port_and_warns_lacks_thrift_at_once(build):
-    warning = "You used the '--thrift-port' command-line option, but this target was compiled without Thrift support."
-    build(thrift=False, says=warning)
-    assert bmv2_process.NO_THRIFT in str(bmv2_process.trial())
-
-
-def test_a_build_that_takes_the_port_in_silence_lacks_thrift_when_nobody_listens(build, monkeypatch):
-    monkeypatch.setattr(bmv2_process, "THRIFT_TIMEOUT_S", 0.5)
-    build(thrift=False)
+@pytest.mark.parametrize(
+    "built", [{"takes_thrift_port": False, "dies": True}, {"thrift": False, "says": WARNING}, {"thrift": False}]
+)
+def test_a_build_without_thrift_lacks_it_by_name_also_when_it_takes_the_port_in_silence(build, monkeypatch, built):
+    monkeypatch.setattr(bmv2_process, "THRIFT_TIMEOUT_S", 0.5 if built == {"thrift": False} else 60)
+    build(**built)
     assert bmv2_process.NO_THRIFT in str(bmv2_process.trial())
 
 
@@ -176,10 +171,7 @@ def test_a_call_has_exactly_these_bytes():
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
-        (
-            reply(b"\x02", b"\x08\0\0" + (1).to_bytes(4, "big") + b"\0"),
-            r"set_egress_priority_queue_rate\(3, 7, 2800\).* 1",
-        ),
+        (reply(b"\x02", b"\x08\0\0\0\0\0\1\0"), r"set_egress_priority_queue_rate\(3, 7, 2800\).* 1"),
         (reply(b"\x03", b"\x0b\0\1"), "refused with an exception"),
         (b"HTTP/1.1 400 Bad Request", "not Thrift"),
         (b"\x80\x01", "closed the connection"),

@@ -49,9 +49,6 @@ def test_the_option_wins_over_the_environment_and_is_left_in_it(monkeypatch: pyt
     assert labname.chosen() == LabName("blue")
     parser.parse_args(["--name", "red"])
     assert labname.chosen() == LabName("red")
-
-
-def test_a_bad_name_in_the_environment_is_refused_by_the_variables_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(labname.VARIABLE, "Blue")
     with pytest.raises(ValueError, match="MRCLAB_NAME: 'Blue' is no lab's name"):
         labname.chosen()

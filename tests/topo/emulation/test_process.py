@@ -53,14 +53,11 @@ def processor_ticks(started: subprocess.Popen[bytes]) -> int:
         return sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
 
 
-def test_a_pid_with_another_start_time_is_another_process():
+def test_a_pid_with_another_start_time_is_another_process_and_a_zombie_is_not_alive():
     ticks = process.start_ticks(os.getpid())
     assert ticks is not None
     assert process.alive(os.getpid(), ticks)
     assert not process.alive(os.getpid(), ticks + 1)
-
-
-def test_a_zombie_is_not_alive():
     child = subprocess.Popen([sys.executable, "-c", ""])
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert process.start_ticks(child.pid) is None

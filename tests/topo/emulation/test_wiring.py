@@ -109,15 +109,12 @@ def test_a_kernel_switch_names_no_port_that_is_down():
     assert host_route_commands(plan, Host(0), []) == []
 
 
-def test_a_kernel_spine_routes_its_leaves_only():
+def test_a_kernel_spine_routes_its_leaves_only_and_the_single_plane_has_no_usid_routes():
     plan = load_plan("tiny")
     targets = {line.split()[2] for line in kernel_switch_routes(plan, spine(0, 1), {1, 2})}
     assert targets == {"fcbb:bbbb:2001::/48", "fcbb:bbbb:1000::/48", "fcbb:bbbb:1001::/48", "fd00::/32", "fd00:1::/32"}
-
-
-def test_the_single_plane_equivalent_has_no_usid_routes():
-    plan = load_plan("tiny").single_plane()
-    assert not any("fcbb" in line for one in plan.switches() for line in kernel_switch_routes(plan, one, range(9)))
+    single = plan.single_plane()
+    assert not any("fcbb" in line for one in single.switches() for line in kernel_switch_routes(single, one, range(9)))
 
 
 def test_hosts_spread_over_all_planes_and_steering_names_one():
@@ -129,26 +126,17 @@ def test_hosts_spread_over_all_planes_and_steering_names_one():
     assert f"dev {PortRef(Host(5), path.port).interface} " in line
 
 
-def test_bmv2_queues_are_paced_in_full_frames_and_in_trimmed_packets():
-    plan = load_plan("lab")
-    (data, depth, rate), (control, control_depth, control_rate) = queue_settings(plan, 10_000_000)
-    assert (data, depth, rate) == (PRIORITY_DATA, 78, 287)
-    assert (control, control_depth, control_rate) == (PRIORITY_CONTROL, 531, 9766)
-
-
-def test_bmv2_paces_a_queue_of_retransmissions_as_that_of_data():
-    plan = load_plan("lab", {"queues.retransmit_priority": "1"})
-    data, copies, _ = queue_settings(plan, 10_000_000)
-    assert copies == (1, *data[1:])
+def test_bmv2_queues_are_paced_in_full_frames_and_in_trimmed_packets_and_retransmissions_as_data():
+    data, control = queue_settings(load_plan("lab"), 10_000_000)
+    assert (data, control) == ((PRIORITY_DATA, 78, 287), (PRIORITY_CONTROL, 531, 9766))
+    first, copies, _ = queue_settings(load_plan("lab", {"queues.retransmit_priority": "1"}), 10_000_000)
+    assert copies == (1, *first[1:])
 
 
 @pytest.mark.parametrize(("loss", "threshold"), [(0.0, 0), (0.25, 1 << 30), (0.5, 1 << 31)])
 def test_the_loss_program_compares_one_random_word_with_its_share(loss, threshold):
     assert tc.loss_program(loss) == f"4,32 0 0 {0xFFFFF038},53 1 0 {threshold},6 0 0 4,6 0 0 {0xFFFFFFFF}"
-
-
-def test_total_loss_draws_no_lots():
-    assert tc.loss_program(1.0) == "1,6 0 0 4"
+    assert tc.loss_program(1.0) == "1,6 0 0 4", "total loss draws no lots"
 
 
 def test_switches_of_every_kind_are_told_what_surrounds_a_frame() -> None:

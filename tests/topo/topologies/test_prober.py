@@ -25,16 +25,10 @@ def probed(plan: Plan, fault: TimedFault, folder: Path) -> dict[str, list[LinkSt
     ends = ("h0", f"h{plan.host_count - 1}")
     trickle = Workload("write_bw", {"size": 4096, "depth": 1, "rate_bps": 50_000, "messages": 0}, ends, phase="sound")
     scenario = Scenario(
-        name="probed",
-        title="",
-        description="",
-        plan=plan.name,
-        workloads=lambda setting: (trickle,),
-        checks=lambda setting: (),
-        timeline=lambda setting: (fault,),
-        phases=(Phase("sound", SOUND_S), Phase("faults", FAULT_S)),
+        name="probed", title="", description="", plan=plan.name, workloads=lambda _: (trickle,), checks=lambda _: (),
+        timeline=lambda _: (fault,), phases=(Phase("sound", SOUND_S), Phase("faults", FAULT_S)),
         prober=Prober(interval_s=0.01),
-    )
+    )  # fmt: skip
     choices = Choices(transport("mrc"), plan, seed=3, world="simulated")
     directory = RunDirectory.create(folder, "probed", 3)
     runner = Runner(RunSpec(scenario, choices), directory, tell=lambda event: None)
@@ -68,16 +62,13 @@ def test_a_lossy_cable_is_named_by_the_hosts_near_it_alone(name: str, cable, by,
 
 
 def test_a_dead_core_link_is_told_from_a_dead_core_by_hosts_of_both_pods_together(tmp_path: Path) -> None:
-    for fault, said in (
-        (
-            TimedFault(0.0, "blackhole", "p0s0-p0c1"),
-            "p0s0–p0c1 passes nothing: the link is dead, or p0c1 does not forward",
-        ),
-        (TimedFault(0.0, "switch-stop", "p0c1"), "p0c1 passes nothing on any link"),
-    ):
-        told = probed(SMALL["pods"], fault, tmp_path)
+    dead = "p0s0–p0c1 passes nothing: the link is dead, or p0c1 does not forward"
+    for verb, target, said in (
+        ("blackhole", "p0s0-p0c1", dead), ("switch-stop", "p0c1", "p0c1 passes nothing on any link"),
+    ):  # fmt: skip
+        told = probed(SMALL["pods"], TimedFault(0.0, verb, target), tmp_path)
         one = [link for link in told["h0"] if link.state == blame.DOWN]
         assert [(link.a, link.b) for link in one] == [("p0s0", "p0c1")]
-        assert one[0].blame == "p0s0–p0c1 passes nothing: the link is dead, or p0c1 does not forward"
+        assert one[0].blame == dead
         last = [list({(link.a, link.b): link for link in links}.values()) for links in told.values()]
         assert {link.blame for link in blame.merge(last) if link.state == blame.DOWN} == {said}
