@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from cli import traffic
 from cli.prompt import parse_injection
 from cli.traffic import TrafficError
 from judging.run import Run
-from running.directory import before, find
+from running.directory import find
 from scenarios import library
 from tests.helpers.rooms import room_of
 from tests.helpers.tracked import files_of
@@ -26,6 +27,8 @@ from topo.fault import FaultError, make_fault
 from topo.planfile import PLANS_DIR, load_plan
 
 SIMULATED = ("--world", "simulated", "--plain")
+EMBEDDED = "with --world simulated every switch is an embedded one"
+LOST = "loss: percent (share of packets lost) must be a number between 0 and 100 (got none)"
 
 
 def test_without_a_word_all_commands_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,15 +48,31 @@ def test_without_a_word_all_commands_are_shown(capsys: pytest.CaptureFixture[str
         ("--setting selection=best", "no path selection 'best'; valid: mrc, "),
         ("--plan nope", "no plan 'nope': shipped are"),
         ("--set fabric.planes=1", "h0"),  # smoke takes h0.p1 down
-        ("--set switches.p0s1=linux", "--set switches.p0s1=linux: with --world simulated every switch is an embedded"),
-        ("--set switch=bmv2", "--set switch=bmv2: with --world simulated every switch is an embedded one"),
-        ("--set switch=linux", "--set switch=linux: with --world simulated every switch is an embedded one"),
+        *(
+            (f"--set {text}", f"--set {text}: {EMBEDDED}")
+            for text in ("switches.p0s1=linux", "switch=bmv2", "switch=linux")
+        ),
+        ("--fault 'link-down p9l0-p0s0 @1'", "p9l0"),
+        ("--fault 'link-down p0l0-p0s0 @0.3 for 0.5'", "link-down p0l0-p0s0 is in force already"),  # the timeline's own
+        ("--fault 'loss p0l0-p0s1 20 @50'", "phase 'faults' lasts 4.5 s"),
+        ("--fault 'loss p0l0-p0s1 @1'", LOST),
+        ("--program 'no-such-command -x'", "must name a command that there is (got 'no-such-command'"),
+        ("""--program "true 'half" """, "must be words as a shell reads them"),
+        ("--program ''", "must be a command"),
+        ("--program '{server} true'", "{server} must come behind the command"),
+        ("--program 'true {server}'", "in virtual time there is no TCP between hosts"),
+        ("--program true --ranks h0", "--ranks must name two hosts or more"),
+        ("--program true --ranks h0,h9", "h9"),
+        ("--ranks h0,h1", "needs --program"),
+        ("--processes 0", "--processes must be between 1 and 256 (got 0)"),
+        ("--processes 257", "--processes must be between 1 and 256 (got 257)"),
+        ("--plan tiny --processes 3", "plan tiny has 2 such groups: take 1 to 2"),
+        ("--processes 2 --view", "--processes 2: not with --view"),
     ],
 )
 def test_a_run_that_cannot_be_is_refused_before_anything_is_written(words, said, tmp_path, refused) -> None:
-    runs = tmp_path / "runs"
-    assert said in refused("run", "smoke", *words.split(), *SIMULATED, "--runs", runs)
-    assert not runs.exists()
+    assert said in refused("run", "smoke", *shlex.split(words), *SIMULATED, "--runs", tmp_path / "runs")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_plan_that_is_too_small_for_the_scenario_is_refused(refused) -> None:
@@ -134,23 +153,6 @@ def test_a_file_that_is_no_scenario_is_refused_by_its_line(text: str, said: str,
     assert said in refused("run", file, *SIMULATED)
 
 
-def make_runs(root: Path, *names: str) -> None:
-    for name in names:
-        (root / name).mkdir(parents=True)
-        (root / name / "options.json").write_text("{}")
-
-
-def test_a_run_is_found_by_its_scenario_and_the_one_before_it_is_the_same_scenarios(tmp_path: Path) -> None:
-    make_runs(tmp_path, "smoke/20261101-1", "link-flap/20261102-1", "smoke/20261103-1", "link-flap/20261104-1")
-    assert find(tmp_path, "smoke").name == "20261103-1"
-    assert find(tmp_path, "link-flap/20261102-1").name == "20261102-1"
-    assert before(find(tmp_path, "smoke")) == (tmp_path / "smoke/20261101-1").resolve()
-    with pytest.raises(FileNotFoundError, match="the first run of smoke"):
-        before(find(tmp_path, "smoke/20261101-1"))
-    with pytest.raises(FileNotFoundError, match=r"no run 'nope'; there is: latest, smoke/20261101-1, .*link-flap/2026"):
-        find(tmp_path, "nope")
-
-
 def test_the_log_of_a_run_shows_the_same_clock_as_its_report(tmp_path, capsys) -> None:
     cli.main(["run", "smoke", "--world", "simulated", "--plain", "--seed", "1", "--runs", str(tmp_path)])
     log = capsys.readouterr().out
@@ -166,7 +168,7 @@ def test_the_log_of_a_run_shows_the_same_clock_as_its_report(tmp_path, capsys) -
     [
         (["p0l0-p0s0", "abc"], "loss: percent (share of packets lost) must be a number between 0 and 100 (got 'abc')"),
         (["p0l0", "p0s0", "much"], "(got 'much')"),
-        (["p0l0", "p0s0"], "loss: percent (share of packets lost) must be a number between 0 and 100 (got none)"),
+        (["p0l0", "p0s0"], LOST),
     ],
 )
 def test_a_number_that_is_none_or_missing_is_named(words: list[str], said: str) -> None:

@@ -77,21 +77,6 @@ def test_a_scenario_without_faults_takes_them_while_it_is_judged() -> None:
     assert parse("drain p0s0 @1", library.find("collision").phases).phase == "reference"
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("link-down p9l0-p0s0 @1", "p9l0"),
-        ("link-down p0l0-p0s0 @0.3 for 0.5", "link-down p0l0-p0s0 is in force already"),  # the timeline's own
-        ("loss p0l0-p0s1 20 @50", "phase 'faults' lasts 4.5 s"),
-        ("loss p0l0-p0s1 @1", "loss: percent (share of packets lost) must be a number between 0 and 100 (got none)"),
-    ],
-)
-def test_a_fault_that_cannot_be_added_is_refused_before_anything_is_written(text, said, tmp_path, refused) -> None:
-    runs = tmp_path / "runs"
-    assert said in refused("run", "smoke", *SIMULATED, "--runs", str(runs), "--fault", text)
-    assert not runs.exists()
-
-
 def test_added_faults_happen_are_stored_repeat_and_are_what_a_comparison_is_about(tmp_path, capsys) -> None:
     runs = ("--runs", str(tmp_path))
     added = ("--fault", "loss p1l0-p1s0 20 @1 for 2", "--fault", "link-down p0l1-p0s1 @3 for 0.5")

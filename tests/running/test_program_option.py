@@ -25,25 +25,6 @@ TRAINS = "python -m mrclab.training --rank {rank} --ranks {ranks} --meet {folder
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["--program", "no-such-command -x"], "must name a command that there is (got 'no-such-command'"),
-        (["--program", "true 'half"], "must be words as a shell reads them"),
-        (["--program", ""], "must be a command"),
-        (["--program", "{server} true"], "{server} must come behind the command"),
-        (["--program", "true {server}"], "in virtual time there is no TCP between hosts"),
-        (["--program", "true", "--ranks", "h0"], "--ranks must name two hosts or more"),
-        (["--program", "true", "--ranks", "h0,h9"], "h9"),
-        (["--ranks", "h0,h1"], "needs --program"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_built(words: list[str], reason: str, tmp_path, refused) -> None:
-    runs = tmp_path / "runs"
-    assert reason in refused("run", "smoke", "--world", "simulated", "--plain", "--runs", str(runs), *words)
-    assert not runs.exists()
-
-
 def test_a_workload_file_has_no_traffic_to_take_the_place_of(refused) -> None:
     words = ["run", "schedules/examples/barrier.cm", "--world", "simulated", "--plan", "tiny", "--program", "true"]
     assert "takes the place of a scenario's traffic" in refused(*words)

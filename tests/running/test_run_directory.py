@@ -46,6 +46,9 @@ def test_thirteen_runs_of_one_second_are_in_order(tmp_path: Path, monkeypatch: p
     paths = [made(tmp_path, "smoke", seed) for seed in range(13, 0, -1)]  # seeds fall while time goes on
     assert find(tmp_path, "smoke") == paths[-1].resolve()
     assert [before(path) for path in paths[1:]] == paths[:-1]
+    assert find(tmp_path, f"smoke/{paths[3].name}") == paths[3].resolve()
+    with pytest.raises(FileNotFoundError, match="the first run of smoke"):
+        before(paths[0])
 
 
 def test_a_clock_that_is_set_back_changes_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

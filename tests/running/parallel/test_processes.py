@@ -244,20 +244,6 @@ def test_what_one_process_raises_ends_the_run_with_its_words(tmp_path, monkeypat
     until(lambda: not processes_of(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--processes", "0"], "--processes must be between 1 and 256 (got 0)"),
-        (["--processes", "257"], "--processes must be between 1 and 256 (got 257)"),
-        (["--processes", "3"], "plan tiny has 2 such groups: take 1 to 2"),
-        (["--processes", "2", "--view"], "--processes 2: not with --view"),
-    ],
-)
-def test_a_number_of_processes_that_does_not_fit_is_refused(options: list[str], said: str, tmp_path, refused) -> None:
-    assert said in refused("run", "smoke", "--world", "simulated", "--plan", "tiny", "--runs", str(tmp_path), *options)
-    assert not list(tmp_path.iterdir())
-
-
 BRIDGE = "br0"
 LAUNCH = """\
 #!/bin/sh
