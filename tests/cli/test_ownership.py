@@ -123,15 +123,11 @@ def under_sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "graph tiny -o made.mmd",
-        "topo draw tiny -o made.svg",
-        "export json tiny -o made.json",
-        "export frr tiny -o made",
-        "export sonic tiny --switch p0l0 -o made.json",
-        "export cm permutation --ranks 4 -o made.cm",
-        "switch compile {root}/p4/leaf.p4 -o made/deep",
+        "graph tiny -o made.mmd", "topo draw tiny -o made.svg", "export json tiny -o made.json",
+        "export frr tiny -o made", "export sonic tiny --switch p0l0 -o made.json",
+        "export cm permutation --ranks 4 -o made.cm", "switch compile {root}/p4/leaf.p4 -o made/deep",
     ],
-)
+)  # fmt: skip
 @pytest.mark.usefixtures("under_sudo")
 def test_a_file_that_a_command_line_names_is_the_users(words: str, tmp_path: Path) -> None:
     assert cli.main(words.format(root=ROOT).split()) == 0

@@ -175,11 +175,8 @@ def unread(*command: str, errors_too: bool = False) -> subprocess.CompletedProce
 def carried_out(body: str, errors_too: bool = False) -> tuple[int, str | None]:
     """Status and standard error of a command with this body and such an output."""
     lines = [
-        "import sys",
-        "from common.outcome import carry_out",
-        "def command():",
-        *(f"  {x}" for x in body.split("\n")),
-    ]
+        "import sys", "from common.outcome import carry_out", "def command():", *(f"  {x}" for x in body.split("\n")),
+    ]  # fmt: skip
     done = unread(*python("-c", "\n".join([*lines, "sys.exit(carry_out('lab', command))"])), errors_too=errors_too)
     return done.returncode, done.stderr
 

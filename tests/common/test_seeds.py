@@ -18,21 +18,12 @@ AS_GIVEN = {
     Purpose.FIGURE, Purpose.SURVEY,
 }  # fmt: skip
 WITH_TEXT = {
-    Purpose.HOST: "7 h3",
-    Purpose.CONTENTS: "contents 7",
-    Purpose.MIX: "mix 7",
-    Purpose.COMPUTE: "compute 7 2",
-    Purpose.HUNT: "hunt of 7",
-    Purpose.HUNTED_CASE: "hunt 7",
-    Purpose.HUNTED_TOPOLOGY: "hunted topology 7",
-    Purpose.HUNTED_FAULT: "hunted fault 7",
-    Purpose.PLACEMENT: "placement 7",
-    Purpose.PATTERN: "permutation 7",
-    Purpose.INCIDENT: "incident 7",
-    Purpose.BACKGROUND: "background 7",
-    Purpose.LESSON: "usids plan 7",
+    Purpose.HOST: "7 h3", Purpose.CONTENTS: "contents 7", Purpose.MIX: "mix 7", Purpose.COMPUTE: "compute 7 2",
+    Purpose.HUNT: "hunt of 7", Purpose.HUNTED_CASE: "hunt 7", Purpose.HUNTED_TOPOLOGY: "hunted topology 7",
+    Purpose.HUNTED_FAULT: "hunted fault 7", Purpose.PLACEMENT: "placement 7", Purpose.PATTERN: "permutation 7",
+    Purpose.INCIDENT: "incident 7", Purpose.BACKGROUND: "background 7", Purpose.LESSON: "usids plan 7",
     Purpose.CHECK: "course 7 hunt",
-}
+}  # fmt: skip
 NAMES = {Purpose.HOST: "h3", Purpose.COMPUTE: 2, Purpose.LESSON: "usids plan", Purpose.CHECK: "hunt"}
 
 

@@ -47,14 +47,10 @@ def test_an_update_to_a_list_of_peers_or_planes_gets_advice(update: list[object]
 @pytest.mark.parametrize(
     "fault",
     [
-        ["1", "port-down", "h0.p0", 3],
-        [1, "port-down", "h0.p0", "3"],
-        [1, "port-down", "h0.p0", True],
-        [True, "port-down", "h0.p0"],
-        [1, "port-down", "h0.p0", 1],
-        [None, "port-down", "h0.p0", 2],
+        ["1", "port-down", "h0.p0", 3], [1, "port-down", "h0.p0", "3"], [1, "port-down", "h0.p0", True],
+        [True, "port-down", "h0.p0"], [1, "port-down", "h0.p0", 1], [None, "port-down", "h0.p0", 2],
     ],
-)
+)  # fmt: skip
 def test_a_timeline_of_other_types_gets_advice(fault: list[object]) -> None:
     with pytest.raises(BoxError, match="a fault must be"):
         timeline([fault], 7, "figure.py")

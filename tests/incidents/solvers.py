@@ -15,13 +15,9 @@ def everywhere(plan: Plan) -> list[str]:
     """The commands of someone who looks everywhere."""
     hosts = list(plan.hosts())
     return [
-        "inspect",
-        f"counters --watch {WATCH_S}",
-        "inspect",
-        *(f"tables {switch}" for switch in plan.switches()),
-        *(f"log {host} --count 200" for host in hosts),
-        *(f"paths {host} {far_host(plan, host)}" for host in hosts),
-    ]
+        "inspect", f"counters --watch {WATCH_S}", "inspect", *(f"tables {switch}" for switch in plan.switches()),
+        *(f"log {host} --count 200" for host in hosts), *(f"paths {host} {far_host(plan, host)}" for host in hosts),
+    ]  # fmt: skip
 
 
 def solve(plan: Plan, tickets: Sequence[str], do: Do, *, virtual_time: bool = True) -> list[Named]:

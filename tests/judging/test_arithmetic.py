@@ -83,13 +83,9 @@ def test_times_of_messages_are_those_of_receivers_and_of_senders() -> None:
 
 def test_a_message_alone_takes_its_bytes_over_all_ports_and_its_last_packet_over_each_link_more() -> None:
     options = {
-        "host_rate_bps": 16_000_000,
-        "port_rate_bps": 8_000_000,
-        "pmtu_bytes": 1000,
-        "hosts": 4,
-        "fabric": {"leaves": 2},
-        "delay_ns": {"local": 10_000, "fabric": 70_000},
-    }
+        "host_rate_bps": 16_000_000, "port_rate_bps": 8_000_000, "pmtu_bytes": 1000, "hosts": 4,
+        "fabric": {"leaves": 2}, "delay_ns": {"local": 10_000, "fabric": 70_000},
+    }  # fmt: skip
     lines = [
         {"t_ns": 0, "node": "runner", "kind": "options", **options},
         *(

@@ -47,14 +47,10 @@ def run_of(
             step = {"workload": "main", "rank": 0, "step": lap, "compute_ns": 0, "bytes": 1}
             lines.append(
                 {
-                    "node": "h0",
-                    "kind": "step",
-                    "t_ns": t_ns,
-                    "total_ns": t_ns - begins[-1],
-                    "comm_ns": t_ns - begins[-1],
-                    **step,
+                    "node": "h0", "kind": "step", "t_ns": t_ns, "total_ns": t_ns - begins[-1],
+                    "comm_ns": t_ns - begins[-1], **step,
                 }
-            )
+            )  # fmt: skip
     begins.append(t_ns)
     usual = {"base_rtt_ns": RTT_MS * MS, "port_rate_bps": 10_000_000, "hardware_rate_bps": 10**11}
     lines.append({"node": "runner", "kind": "options", "t_ns": 0, **usual, **(options or {})})

@@ -97,11 +97,8 @@ def paced(run: Run, shares: dict[str, float]) -> Run:
         begin_ns, end_ns = tick * 100 * MS, (tick + 1) * 100 * MS
         phase = next((name for name, span in run.phases.items() if span.contains(begin_ns)), "")
         fields = {
-            "workload": "victim",
-            "peer": "h0",
-            "bytes": round(100_000 * shares.get(phase, 1.0)),
-            "verified": True,
-        }
+            "workload": "victim", "peer": "h0", "bytes": round(100_000 * shares.get(phase, 1.0)), "verified": True,
+        }  # fmt: skip
         for host in ("h1", "h2"):
             own = {"t_ns": end_ns, "node": host, "kind": "transfer", "start_ns": begin_ns, "end_ns": end_ns}
             lines.append({**own, **fields})

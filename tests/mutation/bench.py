@@ -89,14 +89,9 @@ class Bench:
         here = {"PYTHONPATH": self._path, "PYTHONDONTWRITEBYTECODE": "1", "MRCLAB_COMPILED": "off", **environment}
         with self.log.open("wb") as log:
             process = subprocess.Popen(
-                command,
-                cwd=self.place,
-                env={**os.environ, **here},
-                stdout=log,
-                stderr=log,
-                preexec_fn=_limited,
+                command, cwd=self.place, env={**os.environ, **here}, stdout=log, stderr=log, preexec_fn=_limited,
                 start_new_session=True,
-            )
+            )  # fmt: skip
             try:
                 status = process.wait(limit_s)
             except subprocess.TimeoutExpired:

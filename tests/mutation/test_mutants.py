@@ -26,17 +26,11 @@ class Pair:
         return self.left < right and not right == 7
 '''
 CHANGES = {
-    "3 -> 4",
-    "1 -> 2",
-    "right is None -> (right is not None)",
-    "right is None -> (not right is None)",
+    "3 -> 4", "1 -> 2", "right is None -> (right is not None)", "right is None -> (not right is None)",
     "self.left < right and not right == 7 -> (self.left < right or not right == 7)",
-    "self.left < right -> (self.left <= right)",
-    "self.left < right -> (self.left >= right)",
-    "not right == 7 -> (right == 7)",
-    "right == 7 -> (right != 7)",
-    "7 -> 8",
-}
+    "self.left < right -> (self.left <= right)", "self.left < right -> (self.left >= right)",
+    "not right == 7 -> (right == 7)", "right == 7 -> (right != 7)", "7 -> 8",
+}  # fmt: skip
 
 
 def test_each_change_is_one_that_a_test_of_behaviour_can_see(tmp_path: Path) -> None:

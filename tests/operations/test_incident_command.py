@@ -19,20 +19,9 @@ from tests.incidents.survey import leaks
 
 SEED, LEVEL = 3000000019, 2
 WORDS = (
-    "status",
-    "kinds",
-    "inspect",
-    "counters",
-    "counters p0l0-p0s0 --watch 1",
-    "capture p0l0-p0s0 --seconds 0.05",
-    "prober",
-    "prober --all",
-    "paths h0 h2",
-    "trace h0 h2",
-    "log h1",
-    "tables p0l0",
-    "wait 1",
-)
+    "status", "kinds", "inspect", "counters", "counters p0l0-p0s0 --watch 1", "capture p0l0-p0s0 --seconds 0.05",
+    "prober", "prober --all", "paths h0 h2", "trace h0 h2", "log h1", "tables p0l0", "wait 1",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -137,17 +137,10 @@ def test_a_question_for_help_is_answered_and_ends_nothing(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "counters",
-        "counters p0l0-p0s0 --watch 10",
-        "inspect h0",
-        "trace h0 h3 --ev 0x1c001",
-        "capture p0l0-p0s0 --seconds 0.5 --count 7",
-        "prober --all",
-        "log h1 --count 200",
-        "tables p0l0 ipv6_route",
-        "wait 0.5",
-        "exec p0l0 -- ip -s link",
+        "counters", "counters p0l0-p0s0 --watch 10", "inspect h0", "trace h0 h3 --ev 0x1c001",
+        "capture p0l0-p0s0 --seconds 0.5 --count 7", "prober --all", "log h1 --count 200", "tables p0l0 ipv6_route",
+        "wait 0.5", "exec p0l0 -- ip -s link",
     ],
-)
+)  # fmt: skip
 def test_a_command_is_written_down_as_it_was_typed(line: str) -> None:
     assert spelled(*parse(line)) == line

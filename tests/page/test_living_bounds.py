@@ -16,13 +16,9 @@ from topo.planfile import load_plan
 DAYS, WEEKS = 1_000_000, 10_000_000
 """Lines that eight hosts write in a day and a half and in two weeks."""
 QP = {
-    "qp": 17,
-    "peer": "h3",
-    "acked_bytes": 1 << 40,
-    "cwnd_bytes": 1 << 16,
-    "inflight_bytes": 1 << 15,
+    "qp": 17, "peer": "h3", "acked_bytes": 1 << 40, "cwnd_bytes": 1 << 16, "inflight_bytes": 1 << 15,
     "rtt_ns": 36_000_000,
-}
+}  # fmt: skip
 PORT = {"port": 1, "tx_packets": 1 << 30, "tx_bytes": 1 << 40, "rx_packets": 1 << 30, "rx_bytes": 1 << 40}
 SAMPLE: dict[str, Any] = {"ports": [PORT] * 4, "qps": [QP] * 4}
 SECOND_NS = 1_000_000_000

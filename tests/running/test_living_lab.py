@@ -280,11 +280,8 @@ def test_what_cannot_be_started_is_told_and_ctrl_c_ends_all(lab: Lab) -> None:
     assert "h99" in mrclab("launch", "--ranks", "h99", "--", "true", status=2)
     process = subprocess.Popen(
         [*MRCLAB, "launch", "--ranks", "h0..h1", "--", "sh", "-c", "echo here; exec sleep 1000"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heeding_interrupts,
-    )
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeding_interrupts,
+    )  # fmt: skip
     assert process.stdout is not None
     assert {process.stdout.readline(), process.stdout.readline()} == {"h0: here\n", "h1: here\n"}
     process.send_signal(signal.SIGINT)

@@ -117,11 +117,9 @@ WORKERS = 3
 def test_nothing_is_left_when_the_owner_is_killed_while_all_workers_write(attempt: int, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     owner = subprocess.Popen(
-        [sys.executable, "-m", "tests.helpers.owner", str(WORKERS), str(scratch)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+        [sys.executable, "-m", "tests.helpers.owner", str(WORKERS), str(scratch)], stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
     eventually(lambda: len(list(scratch.glob("*/0"))) >= WORKERS or owner.poll() is not None, "all write", LIMIT_S)
     assert owner.poll() is None
     owner.send_signal(signal.SIGKILL)

@@ -79,12 +79,8 @@ def run_of(
             for step in range(count):
                 digest = "other" if name == "faulty" and step == other_bits and rank else f"w{step}"
                 fields: dict[str, Any] = {
-                    "step": step,
-                    "rank": rank,
-                    "workload": name,
-                    "loss": 2.0 / (step + 1),
-                    "weights": digest,
-                }
+                    "step": step, "rank": rank, "workload": name, "loss": 2.0 / (step + 1), "weights": digest,
+                }  # fmt: skip
                 if name == "faulty" and diverges_at is not None and step >= diverges_at:
                     del fields["loss"]
                 journal.write("step", t_ns=start + step, compute_ns=1, comm_ns=1, total_ns=2, bytes=4, **fields)

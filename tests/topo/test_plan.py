@@ -37,13 +37,9 @@ def test_shipped_plans_load_and_have_the_promised_shapes():
     with pytest.raises(PlanError, match="no plan 'huge': shipped are lab, paper, pods, rack, tiny, wide"):
         load_plan("huge")
     assert {n: (p.planes, p.leaves, p.spines, p.hosts_per_leaf) for n, p in shapes.items()} == {
-        "tiny": (2, 2, 2, 2),
-        "lab": (4, 4, 4, 2),
-        "rack": (4, 4, 4, 4),
-        "wide": (8, 4, 32, 2),
-        "paper": (8, 512, 256, 256),
-        "pods": (2, 4, 4, 2),
-    }
+        "tiny": (2, 2, 2, 2), "lab": (4, 4, 4, 2), "rack": (4, 4, 4, 4), "wide": (8, 4, 32, 2),
+        "paper": (8, 512, 256, 256), "pods": (2, 4, 4, 2),
+    }  # fmt: skip
 
 
 def test_the_lab_plan_spells_out_the_defaults():

@@ -39,15 +39,10 @@ def started(tmp_path: Path) -> Iterator[Started]:
         environment = {**os.environ, "MRCLAB_COMPILED": "off"}  # no run waits for a build
         left.append(
             subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
+                command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                 preexec_fn=heeding_interrupts,
             )
-        )
+        )  # fmt: skip
         return left[-1]
 
     yield start

@@ -21,12 +21,9 @@ LIMIT_S = 120
 def test_ctrl_c_ends_a_run_with_what_there_is_judged_unknown(tmp_path: Path) -> None:
     words = ["run", "smoke", "--world", "simulated", "--seed", "3", "--plain", "--runs", str(tmp_path), "--time", "8"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "cli", *words, "--record-packets", "0..84"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heeding_interrupts,
-    )
+        [sys.executable, "-m", "cli", *words, "--record-packets", "0..84"], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, preexec_fn=heeding_interrupts,
+    )  # fmt: skip
     assert process.stdout is not None
     assert any("phase reference" in line for line in process.stdout)
     process.send_signal(signal.SIGINT)

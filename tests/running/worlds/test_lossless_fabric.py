@@ -31,15 +31,10 @@ def incast(directory: Path, plan: Plan, chosen: TransportChoice, senders: int, s
     ranks = tuple(f"h{number}" for number in range(min(senders + 1, plan.host_count)))
     stream = {"size": size, "depth": 8, "qps": chosen.queue_pairs, "messages": 0}
     scenario = Scenario(
-        name="drawn",
-        title="",
-        description="",
-        plan="tiny",
+        name="drawn", title="", description="", plan="tiny",
         workloads=lambda setting: [Workload("incast", stream, ranks=ranks, phase="faults")],
-        timeline=lambda setting: [],
-        checks=lambda setting: [],
-        phases=(Phase("reference", 0.1), Phase("faults", 2.0)),
-    )
+        timeline=lambda setting: [], checks=lambda setting: [], phases=(Phase("reference", 0.1), Phase("faults", 2.0)),
+    )  # fmt: skip
     seen = Run.open(make_run(RunSpec(scenario, Choices(chosen, plan, seed=seed, world="simulated")), directory))
     return counters.switch_drops(seen) + counters.switch_pauses(seen)
 

@@ -18,13 +18,9 @@ from switch.packet_log import PacketRecord
 Line = dict[str, Any]
 CABLE_NS = 510  # of plan tiny at 100 Gb/s, with a probe of 118 bytes
 COUNTERS = {
-    "lost": "drop_loss",
-    "queue_full": "drop_queue_full",
-    "port_down": "drop_port_down",
-    "wiped": "drop_wiped",
-    "no_program": "drop_no_program",
-    "no_port": "drop_no_port",
-}
+    "lost": "drop_loss", "queue_full": "drop_queue_full", "port_down": "drop_port_down", "wiped": "drop_wiped",
+    "no_program": "drop_no_program", "no_port": "drop_no_port",
+}  # fmt: skip
 
 
 def logged(tmp_path: Path, scenario: str, window: str, *words: str) -> tuple[Line, list[Line], Line]:

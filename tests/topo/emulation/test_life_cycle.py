@@ -91,13 +91,10 @@ def nothing_left(private_run):
 
 def start(kind, hold_after=NEVER):
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, kind, str(hold_after)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        [sys.executable, "-c", SCRIPT, kind, str(hold_after)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
         preexec_fn=heeding_interrupts,
-    )
+    )  # fmt: skip
 
 
 def seconds_to_come_up(kind):

@@ -24,14 +24,10 @@ def pods(draw: st.DrawFn) -> Plan:
     count, spines = draw(st.integers(2, 3)), draw(st.integers(1, 3))
     return on(
         Pods(
-            planes=draw(st.integers(1, 3)),
-            pods=count,
-            leaves=count * draw(st.integers(1, 3)),
-            spines=count * spines,
-            cores=spines * draw(st.integers(1, 3)),
-            hosts_per_leaf=draw(st.integers(1, 3)),
+            planes=draw(st.integers(1, 3)), pods=count, leaves=count * draw(st.integers(1, 3)), spines=count * spines,
+            cores=spines * draw(st.integers(1, 3)), hosts_per_leaf=draw(st.integers(1, 3)),
         )
-    )
+    )  # fmt: skip
 
 
 leaf_spines = st.builds(LeafSpine, st.integers(1, 3), st.integers(2, 4), st.integers(1, 4), st.integers(1, 3)).map(on)
@@ -71,15 +67,12 @@ def uneven(draw: st.DrawFn) -> Plan:
     planes, leaves, spines = draw(st.integers(1, 2)), draw(st.integers(2, 4)), draw(st.integers(2, 4))
     cables = [f"p{p}l{one}-p{p}s{two}" for p in range(planes) for one in range(leaves) for two in range(spines)]
     fabric = {
-        "topology": "uneven",
-        "planes": planes,
-        "leaves": leaves,
-        "spines": spines,
+        "topology": "uneven", "planes": planes, "leaves": leaves, "spines": spines,
         "hosts_per_leaf": draw(st.integers(1, 2)),
         "speeds": draw(st.dictionaries(st.sampled_from(cables), st.sampled_from((0.25, 0.5, 2.0)), max_size=3)),
         "more_hosts": draw(st.dictionaries(st.sampled_from([f"l{n}" for n in range(leaves)]), st.integers(1, 2))),
         "without": draw(st.lists(st.sampled_from([*cables, f"p0s{spines - 1}"]), max_size=3, unique=True)),
-    }
+    }  # fmt: skip
     try:
         return parse_document({"name": "any", "fabric": fabric})
     except PlanError:
@@ -104,13 +97,8 @@ def meshes(draw: st.DrawFn) -> Plan:
 
 
 KINDS = {
-    "leaf-spine": leaf_spines,
-    "pods": pods(),
-    "rails": rails(),
-    "uneven": uneven(),
-    "list": lists(),
-    "mesh": meshes(),
-}
+    "leaf-spine": leaf_spines, "pods": pods(), "rails": rails(), "uneven": uneven(), "list": lists(), "mesh": meshes(),
+}  # fmt: skip
 """By topology, and meshes apart from other lists."""
 plans = st.one_of(*KINDS.values())
 
