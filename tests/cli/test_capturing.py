@@ -1,4 +1,4 @@
-"""Several links in one pcapng: what tshark reads is what was fed in, on the interface that it came from."""
+"""Captures: several links in one pcapng, as tshark reads it, and the dissector, loaded wherever the checkout is."""
 
 import os
 import shutil
@@ -17,7 +17,10 @@ from cli import main as cli
 from cli.capturing import PCAP_NANOSECONDS, CaptureError, PcapReader, interface, merged, packet, section
 from cli.commands import capture
 from cli.commands.capture import merge, opened
+from cli.dissector import SCRIPT, tshark
+from tests.helpers.pcap import HEADER
 
+needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark on PATH")
 Record = tuple[int, bytes]
 RECORDS = st.lists(st.tuples(st.integers(0, 2**32 * 10**9 - 1), st.binary(max_size=80)), max_size=6)
 
@@ -77,7 +80,7 @@ def test_what_is_no_pcap_is_refused() -> None:
         list(PcapReader().feed(bytes(24)))
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark on PATH")
+@needs_tshark
 def test_tshark_reads_times_to_the_nanosecond_and_the_names_of_the_links(tmp_path: Path) -> None:
     frame = bytes(12) + b"\x86\xdd" + b"\x60" + bytes(39)
     file = tmp_path / "two.pcapng"
@@ -145,3 +148,60 @@ def test_a_full_disk_ends_a_capture_with_the_name_of_the_file(end: str, tmp_path
 def test_a_capture_that_cannot_be_is_refused_before_anybody_is_asked(words, said, refused, monkeypatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     assert said in refused("capture", *words)
+
+
+ANOTHER_USER = 1000
+
+
+def knows_mrc(words: list[str], tmp_path: Path) -> bool:
+    """tshark refuses to print a field that no protocol has."""
+    capture = tmp_path / "empty.pcap"
+    capture.write_bytes(HEADER)
+    command = [*words, "-r", str(capture), "-T", "fields", "-e", "mrc.opcode"]
+    return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
+
+
+@needs_tshark
+def test_the_dissector_is_loaded(tmp_path: Path) -> None:
+    assert not knows_mrc(["tshark"], tmp_path)
+    with tshark() as words:
+        assert knows_mrc(words, tmp_path)
+
+
+@needs_tshark
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives a folder to another user")
+def test_root_loads_it_where_only_its_owner_may_enter_the_checkout(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    script = Path(shutil.copy(SCRIPT, home))
+    os.chown(script, ANOTHER_USER, ANOTHER_USER)
+    os.chown(home, ANOTHER_USER, ANOTHER_USER)
+    home.chmod(0o700)
+    with tshark(script) as words:
+        assert knows_mrc(words, tmp_path)
+    assert not Path(words[-1].removeprefix("lua_script:")).exists()  # the copy
+
+
+@needs_tshark
+def test_no_file_of_the_current_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another user's FIFO of this name held root for ever."""
+    os.mkfifo(tmp_path / "IOR.txt")
+    monkeypatch.chdir(tmp_path)
+    with tshark() as words:
+        assert knows_mrc(words, tmp_path)
+
+
+@needs_tshark
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: others' scripts do no harm to an ordinary user")
+def test_root_loads_no_script_of_the_home_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sudo -E` keeps HOME, and in a user namespace tshark takes itself for an ordinary user's."""
+    ran = tmp_path / "ran"
+    for place in (".config/wireshark/init.lua", ".local/lib/wireshark/plugins/own.lua"):
+        script = tmp_path / place
+        script.parent.mkdir(parents=True)
+        script.write_text(f'io.open("{ran}", "w"):close()\n')
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
+    with tshark() as words:
+        assert knows_mrc(words, tmp_path)
+    assert not ran.exists()

@@ -1,4 +1,4 @@
-"""A check from outside: whatever the worker does, the caller gets a result."""
+"""A check: whatever the worker does, the caller gets a result; a student's P4 file is compiled once."""
 
 import hashlib
 import sys
@@ -8,9 +8,12 @@ import pytest
 
 from cli.main import main
 from course import checking
-from course.box.box import SOURCE_BYTES_MAX
+from course.bench import bench
+from course.box.box import SOURCE_BYTES_MAX, BoxError
 from course.catalogue import find
+from course.exercise import StudentWork
 from course.student import Student
+from p4c.model import Program
 
 USIDS, HOP = find("usids"), find("hop")
 REFERENCES = Path(__file__).parent / "references"
@@ -82,3 +85,51 @@ def test_a_check_that_needs_more_memory_than_it_may_have_says_so(tmp_path, monke
     monkeypatch.setattr(checking, "python", lambda *_: [sys.executable, "-c", bomb])
     result = checking.check(HOP, tmp_path / HOP.file, "", Student("anna"), tmp_path / "checked")
     assert result.trouble == "the check needed more than the 64 MiB of memory that it may have"
+
+
+HOP_LAB = find("hop")
+AROUND = "around_hop.p4"
+
+
+def work(folder: Path, source: str) -> StudentWork:
+    return StudentWork(source, folder / HOP_LAB.file, 1, folder / "checked")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        '#include "{secret}"\n',
+        '// x\r#include "{secret}"\r\n',
+        '/**/ #include "{secret}"\n',
+        '/* two\nlines */ #include "{secret}"\n',
+        '\f#include "{secret}"\n',
+        '\\\n#include "{secret}"\n',
+        "# include <{secret}>\n",
+    ],
+)
+def test_a_students_program_includes_no_file_of_the_grader(tmp_path: Path, before: str) -> None:
+    secret = tmp_path / "secret.p4"
+    secret.write_text("the secret words\n")
+    with pytest.raises(BoxError, match=r"hop\.p4:\d+: #include can't be used in a lab") as raised:
+        bench.compiled(work(tmp_path, before.format(secret=secret) + HOP_LAB.starter(1)), AROUND)
+    assert "secret words" not in str(raised.value)
+
+
+def test_signs_of_a_directive_in_comments_are_allowed(tmp_path: Path) -> None:
+    source = "// #include x\n/* a\n# define b\n*/\r\n" + HOP_LAB.starter(1)
+    assert isinstance(bench.compiled(work(tmp_path, source), AROUND), Program)
+
+
+def test_a_compilation_that_takes_too_long_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = []
+
+    def late(path: Path, includable: frozenset[Path]) -> Program:
+        tries.append(path)
+        raise BoxError("compiling took more than 20 s")
+
+    monkeypatch.setattr(bench, "read_program", late)
+    own = work(tmp_path, HOP_LAB.starter(1))
+    for _ in range(2):
+        with pytest.raises(BoxError, match="compiling took more than 20 s"):
+            bench.compiled(own, AROUND)
+    assert len(tries) == 1

@@ -1,5 +1,6 @@
-"""What README and docs show is run, command by command and section by section; its output is what is printed."""
+"""What README and docs show is run, command by command and by section; their code and links do what they say."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -9,10 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.rig.uverbs_rig import rig
+from judging.run import Run
+from running.directory import RunDirectory
+from running.options import Choices
+from running.runner import Runner
+from running.spec import RunSpec
+from running.transport_choice import TransportChoice, transport
+from running.worlds.simulated import SimulatedWorld
+from scenarios import library
+from scenarios.scenario import Scenario
 from tests.helpers.console_blocks import PAGES, ROOT, Block, blocks, missing, printed_by
 from tests.helpers.pytorch.world import require_torch
 from tests.libmrc.requirements import PERFTEST, REQUIREMENTS
 from topo.emulation import state
+from topo.planfile import load_plan
 
 ELSEWHERE = {
     "exempt": "exempt: the page says why it cannot be run here",
@@ -136,3 +148,69 @@ def test_a_session_in_virtual_time_prints_what_the_page_shows(session: list[Bloc
         if line is not None:
             differs.append(f"{block.name}: not printed: {line}\nThe output is\n{printed}")
     assert not differs, "\n\n".join(differs)
+
+
+def code(page: str, holding: str) -> str:
+    """The one Python block of a page that holds these words."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    (found,) = [block for block in blocks if holding in block]
+    return str(found)
+
+
+def simulate(scenario: Scenario, chosen: TransportChoice, plan: str, folder: Path) -> Run:
+    choices = Choices(chosen, load_plan(plan), seed=1, world="simulated", time_factor=0.4)
+    directory = RunDirectory.create(folder, scenario.name, 1)
+    runner = Runner(RunSpec(scenario, choices), directory, tell=lambda event: None)
+    runner.run(lambda: SimulatedWorld(choices.running_plan, chosen, 1, directory, runner.tell))
+    return Run.open(directory.path)
+
+
+def test_the_scenario_of_the_guide_runs(tmp_path: Path) -> None:
+    file = tmp_path / "my_cut.py"
+    file.write_text(code("docs/guide.md", "SCENARIO = Scenario("))
+    run = simulate(library.find(str(file)), transport("mrc"), "tiny", tmp_path)
+    assert [fault.target for fault in run.faults] == ["p0l0-p0s0"]
+    assert run.kind("step")
+
+
+def test_the_path_selection_of_the_guide_runs(tmp_path: Path) -> None:
+    file = tmp_path / "my_file.py"
+    file.write_text(code("docs/guide.md", "class RoundRobin(Selection)"))
+    chosen = TransportChoice("mine", "", "mrc", {"selection": f"{file}:RoundRobin"})
+    run = simulate(library.find("smoke"), chosen, "tiny", tmp_path)
+    assert run.kind("step")
+    assert all(line["verified"] for line in run.kind("step"))
+
+
+@pytest.mark.parametrize("holding", ["MRC has no RNR", "solicited_only=True"])
+def test_the_programs_of_the_page_on_uverbs_run(holding: str) -> None:
+    with rig() as made:
+        exec(code("docs/uverbs.md", holding), dict(zip(("one", "other"), made.names, strict=True)))
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+_spec = importlib.util.spec_from_file_location("site_conf", DOCS / "conf.py")
+assert _spec
+assert _spec.loader
+conf = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(conf)
+
+
+def shown(name: str, text: str) -> str:
+    source = [text]
+    conf._read(None, name, source)
+    return source[0]
+
+
+def test_every_page_is_in_the_contents() -> None:
+    pages = {str(page.relative_to(DOCS).with_suffix("")) for page in DOCS.rglob("*.md")} - {"README"}
+    contents = re.findall(r"^[\w/-]+$", conf._contents((DOCS / "README.md").read_text()), re.MULTILINE)
+    assert sorted(contents) == sorted(pages)
+
+
+def test_the_name_of_a_page_becomes_a_link_from_wherever_it_is() -> None:
+    assert shown("guide", "see `docs/security.md`.") == "see [`docs/security.md`](/security.md).\n"
+    assert shown("reference/fabric", "`topologies.md`") == "[`topologies.md`](/reference/topologies.md)\n"
+    assert shown("guide", "`switch/native/README.md`, [`uverbs.md`](uverbs.md), `guide.md`") == (
+        "`switch/native/README.md`, [`uverbs.md`](uverbs.md), `guide.md`\n"
+    )

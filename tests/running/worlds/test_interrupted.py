@@ -1,9 +1,11 @@
-"""A run that is interrupted or killed leaves nothing behind after `down`, and a directory that still opens."""
+"""`smoke` on real links: true when it ends, and nothing left behind when it is interrupted or killed."""
 
+import json
 import os
 import select
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,25 @@ def test_a_fault_by_hand_during_a_run_is_in_its_report(lab: None, tmp_path: Path
     _, text = reported(tmp_path)
     assert "blackhole p1l0-p1s0 (by hand)" in text
     assert "by hand" in text.splitlines()[1]
+
+
+SMOKE = [sys.executable, "-m", "cli", "run", "smoke", "--plain", "--rate", "4", "--seed", "1"]
+SMOKE_S = 180
+
+
+@pytest.mark.smoke
+def test_smoke_ends_true_on_embedded_switches(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*SMOKE, "--runs", str(tmp_path)], capture_output=True, text=True, check=False, timeout=SMOKE_S
+    )
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    run = (tmp_path / "latest").resolve()
+    findings = {f["check"]: f for f in json.loads((run / "verdict.json").read_text())["findings"]}
+    machine = findings["machine"]
+    if done.returncode == 3 and machine["figures"]["stalls_taken_s"]:
+        pytest.skip(f"this machine has no time for it: {machine['reason']}")
+    assert done.returncode == 0, (run / "summary.txt").read_text()
+    options = json.loads((run / "options.json").read_text())
+    assert (options["world"], options["switch_kind"]) == ("emulated", "embedded")
+    assert {file.stem for file in (run / "journal").glob("*.jsonl")} >= {"runner", "controller", "h0", "h3"}
+    assert state.read_record(state.ROOT) is None

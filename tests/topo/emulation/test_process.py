@@ -1,4 +1,4 @@
-"""Processes by token: found, ended, and never mistaken for another."""
+"""Processes by token, and the age of a lab while the clock is set: found, ended, and never mistaken for another."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from topo.emulation import process
+from topo.emulation import process, state
 from topo.emulation.bmv2 import Bmv2Driver
 from topo.emulation.driver import LabSite
 from topo.emulation.state import LabError
@@ -73,3 +73,15 @@ def test_bmv2_that_is_not_installed_is_said_so(monkeypatch, tmp_path):
     plan = load_plan("tiny")
     with pytest.raises(LabError, match="simple_switch_grpc is not on PATH"):
         Bmv2Driver(LabSite(plan, tmp_path, "token", {})).start(list(plan.switches()), lambda *_: None)
+
+
+STEPS_S = (30, -30)
+
+
+@pytest.mark.parametrize("step_s", STEPS_S)
+def test_the_age_of_a_lab_does_not_follow_the_wall_clock(monkeypatch: pytest.MonkeyPatch, step_s: int) -> None:
+    true = time.time_ns
+    record = state.new_record(load_plan("tiny"), "token")
+    monkeypatch.setattr(time, "time_ns", lambda: true() + step_s * 1_000_000_000)
+    assert 0 <= record.age_s < 20
+    assert "brought up 0." in record.describe()
