@@ -157,13 +157,21 @@ def get(port: int, path: str = "/metrics", method: str = "GET", **headers: str) 
     return answer.status, answer.read().decode(), answer.headers.get("Content-Type")
 
 
-def test_the_server_gives_the_text_to_loopback_names_only_and_nothing_else() -> None:
+def test_the_server_gives_the_text_to_loopback_names_only_as_scrapers_expect_and_nothing_else() -> None:
     with served("# a text\n") as (port, _):
         assert get(port) == (200, "# a text\n", CONTENT_TYPE)
         assert get(port, Host=f"localhost:{port}")[0] == 200
         assert get(port, Host=f"elsewhere.example:{port}")[0] == 404
         assert get(port, "/")[0] == 404
         assert get(port, method="POST")[0] == 501
+    with served("# a text\n") as (port, _):
+        assert get(port, "/metrics?collect=ports") == (200, "# a text\n", CONTENT_TYPE)
+        assert get(port, "/metrics", "HEAD") == (200, "", CONTENT_TYPE)
+        assert get(port, "/", "HEAD")[0] == 404
+        assert get(port, "/metricsx?collect=ports")[0] == 404
+    # As in a label of an agent that does not clean the names of programs.
+    with served("# caf\udce9\n") as (port, _):
+        assert get(port) == (200, "# caf?\n", CONTENT_TYPE)
 
 
 def test_a_connection_that_asks_for_nothing_keeps_no_other_waiting() -> None:
@@ -189,20 +197,6 @@ def test_many_connections_neither_keep_scrapers_waiting_nor_fill_the_log(capfd: 
         silent.sendall(b"GET / HTTP/1.0\r\n\r\n")
         assert silent.recv(64).startswith(b"HTTP/1.0 400 ")
     assert capfd.readouterr().err == ""
-
-
-def test_a_name_that_is_no_unicode_does_not_stop_the_others_from_being_scraped() -> None:
-    """As in a label of an agent that does not clean the names of programs."""
-    with served("# caf\udce9\n") as (port, _):
-        assert get(port) == (200, "# caf?\n", CONTENT_TYPE)
-
-
-def test_head_and_parameters_are_answered_as_scrapers_expect() -> None:
-    with served("# a text\n") as (port, _):
-        assert get(port, "/metrics?collect=ports") == (200, "# a text\n", CONTENT_TYPE)
-        assert get(port, "/metrics", "HEAD") == (200, "", CONTENT_TYPE)
-        assert get(port, "/", "HEAD")[0] == 404
-        assert get(port, "/metricsx?collect=ports")[0] == 404
 
 
 def test_a_port_that_is_taken_is_named() -> None:

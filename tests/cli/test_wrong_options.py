@@ -84,22 +84,16 @@ def test_a_misspelled_name_is_told_with_the_nearest(words: str, told: str, refus
     assert refused(*words.split()).startswith(told)
 
 
-def test_a_word_that_is_a_command_needs_no_suggestion() -> None:
+def test_each_suggestion_begins_with_a_command_and_is_for_no_command() -> None:
     assert SUGGESTIONS.keys() & commands().keys() == set()
-
-
-def test_each_suggestion_begins_with_a_command() -> None:
     unknown = {word: told for word, told in SUGGESTIONS.items() if told.split(",")[0].split()[0] not in commands()}
     assert unknown == {"help": "--help", "version": "--version"}
 
 
-def test_misspelled_commands_and_words_for_faults_are_found() -> None:
+def test_misspelled_commands_options_and_words_for_faults_are_found() -> None:
     assert suggest("sweeep", commands()) == "sweep"
     assert suggest("linkdown", commands()) == "fault link-down A-B"
     assert suggest("qqqq", commands()) == ""
-
-
-def test_the_nearest_option_is_found_by_its_beginning_or_its_letters() -> None:
     options = ("-h", "--help", "--seed", "--seeds", "--transport", "--set")
     assert nearest_option("--transp", options) == "--transport"
     assert nearest_option("--sede", options) in ("--seed", "--seeds")

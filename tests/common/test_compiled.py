@@ -156,12 +156,9 @@ def tree(built: Tree, tmp_path: Path) -> Tree:
     return Tree(tmp_path / "copy")
 
 
-def test_a_build_is_used_and_leaves_nothing_beside_itself(tree: Tree) -> None:
+def test_a_build_is_used_alone_and_an_edit_takes_effect_at_once_until_the_old_source_is_back(tree: Tree) -> None:
     assert tree.run(LOOK).startswith("True 9 True mypyc")
     assert tree.leftovers == []
-
-
-def test_an_edit_takes_effect_at_once_and_the_old_source_finds_its_build_again(tree: Tree) -> None:
     tree.square.write_text(SQUARE.replace("side * side", "side + 100"))
     assert tree.run(LOOK).startswith("False 103 False there is no build of these sources")
     tree.square.write_text(SQUARE)
@@ -324,9 +321,6 @@ def test_what_cannot_be_compiled_is_said_with_the_compilers_words_and_changes_no
     assert 'Incompatible return value type (got "str", expected "int")' in errors
     tree.square.write_text(SQUARE)
     assert tree.run(LOOK).startswith("True 9 True")
-
-
-def test_c_that_does_not_compile_is_said_with_the_compilers_words_and_changes_nothing(tree: Tree) -> None:
     tree.cube.write_text(CUBE.replace("PyLong_FromLong(length", "PyLong_FromLong(breadth"))
     errors = tree.start(BUILD).communicate(timeout=120)[1]
     assert "compiling shapes failed" in errors

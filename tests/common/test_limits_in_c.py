@@ -89,12 +89,9 @@ def test_each_counter_of_drops_is_known_to_judging() -> None:
     assert not judged & counters.COUNTED_ELSEWHERE
 
 
-def test_all_parts_in_python_have_the_same_states() -> None:
+def test_all_parts_in_python_and_the_library_in_c_have_the_same_states_in_the_same_order() -> None:
     assert mrclab.QPState is transport.QPState is QPState
     assert uverbs.STATES == ("reset", "init", "rtr", "rts", "sqd", "error")  # docs/uverbs.md
-
-
-def test_the_library_in_c_spells_the_same_states_in_the_same_order() -> None:
     text = (Path(__file__).parents[2] / "libmrc/source/qp.c").read_text()
     table = re.findall(r"\[IBV_QPS_\w+\] = \"(\w+)\"", text)
     assert tuple(table) == uverbs.STATES

@@ -189,19 +189,10 @@ def test_a_verdict_that_no_reader_takes_is_still_the_status(status: int, text: s
     assert carried_out(written) == (status, "")
 
 
-def test_output_that_is_flushed_at_the_end_does_not_change_the_status() -> None:
+def test_what_no_reader_takes_makes_no_status_another_and_none_true() -> None:
     assert carried_out(f"sys.stdout.write('short')\nreturn {FALSE}") == (FALSE, "")
-
-
-def test_a_command_that_its_reader_has_ended_does_not_report_true() -> None:
     assert carried_out(f"while True: sys.stdout.write({LONG})") == (UNREAD, "")
-
-
-def test_an_error_whose_line_no_reader_takes_keeps_its_status() -> None:
     assert carried_out("raise ValueError('amiss')", errors_too=True)[0] == NOT_DONE
-
-
-def test_a_console_goes_on_without_its_reader() -> None:
     body = "from common.terminal.console import LastingConsole\nconsole = LastingConsole()\n"
     body += f"for line in range(3): console.print(line)\nsys.stdout.write({LONG})\nreturn {UNKNOWN}"
     assert carried_out(body) == (UNKNOWN, "")

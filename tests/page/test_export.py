@@ -30,15 +30,12 @@ def carried(text: str) -> dict[str, list[str]]:
     return told
 
 
-def test_every_line_of_the_journal_is_in_the_file(run: Path, tmp_path: Path) -> None:
+def test_every_line_of_the_journal_is_in_the_file_and_it_loads_nothing(run: Path, tmp_path: Path) -> None:
     size = export.write([run], tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()
     lines = gzip.decompress(base64.b64decode(carried(text)["lines"][0])).splitlines()
     assert [json.loads(line) for line in lines] == merge(sorted((run / "journal").glob("*.jsonl")))
     assert size == len(text.encode()) < 5_000_000
-
-
-def test_the_file_loads_nothing(run: Path, tmp_path: Path) -> None:
     export.write([run], tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()
     assert not re.search(r'\b(?:src|href)="(?!data:)', text)
@@ -57,13 +54,10 @@ def test_words_of_a_journal_cannot_end_the_script_that_carries_them() -> None:
     assert carried(text)["title"] == told["title"]
 
 
-def test_a_run_that_cannot_be_drawn_gets_no_replay(tmp_path: Path) -> None:
+def test_each_run_has_its_replay_and_the_report_links_to_it_but_one_that_cannot_be_drawn(tmp_path, run: Path) -> None:
     (tmp_path / "options.json").write_text("{}")
     export.beside_report(tmp_path)
     assert list(tmp_path.iterdir()) == [tmp_path / "options.json"]
-
-
-def test_each_run_has_its_replay_and_the_report_links_to_it(run: Path) -> None:
     assert (run / "replay.html").exists()
     assert 'href="replay.html"' in (run / "report.html").read_text()
 

@@ -32,13 +32,12 @@ def test_a_recorded_run_is_read_whole_and_in_order_of_time(run: Path) -> None:
     assert feed.over()
 
 
-def test_a_run_whose_parts_are_gone_is_read_from_its_merged_journal(run: Path, tmp_path: Path) -> None:
+def test_a_run_whose_parts_are_gone_is_read_from_its_merged_journal_and_a_folder_without_one_refused(
+    run: Path, tmp_path
+) -> None:
     (tmp_path / "journal.jsonl").write_bytes((run / "journal.jsonl").read_bytes())
     feed = Feed(tmp_path)
     assert feed.poll() == len((run / "journal.jsonl").read_text().splitlines())
-
-
-def test_a_folder_without_a_journal_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="is not a run"):
         Feed(tmp_path)
 

@@ -60,10 +60,14 @@ def running(act: Callable[[], object]) -> threading.Thread:
     return thread
 
 
-def test_time_passes_in_slices_and_ends_where_it_was_to_end() -> None:
+def test_time_passes_in_slices_to_its_end_and_after_that_nobody_waits() -> None:
     time = Time()
     PacedWorld(time, RunPacer(), 30).wait_until(100)  # type: ignore[arg-type]
     assert time.waits == [30, 60, 90, 100, 100]
+    time, pacer = Time(), RunPacer()
+    PacedWorld(time, pacer, 10).close()  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="the run is over"):
+        pacer.do(lambda: 0)
 
 
 def test_a_held_run_moves_by_steps_only() -> None:
@@ -102,13 +106,6 @@ def test_what_others_want_is_done_by_the_runs_own_thread_and_journalled(tmp_path
         ("loss", "begin"), ("switch-reboot", "begin"), ("switch-reboot", "end"), ("loss", "end"),
     ]  # fmt: skip
     assert all(fault.by_hand for fault in Run(lines).faults)
-
-
-def test_after_the_end_nobody_waits() -> None:
-    time, pacer = Time(), RunPacer()
-    PacedWorld(time, pacer, 10).close()  # type: ignore[arg-type]
-    with pytest.raises(RuntimeError, match="the run is over"):
-        pacer.do(lambda: 0)
 
 
 def test_two_threads_that_end_a_run_at_once_both_come_back(monkeypatch: pytest.MonkeyPatch) -> None:

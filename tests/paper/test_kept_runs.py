@@ -228,13 +228,10 @@ def test_the_short_form_of_figures_says_that_no_number_counts_and_judges_none(
     assert "## Runs" in text_of(html)
 
 
-def test_only_the_json_of_a_short_form_has_the_key_short() -> None:
+def test_the_json_of_a_short_form_has_the_key_short_and_its_figures_say_how_many_runs_were_made() -> None:
     outcome = Outcome(catalogue.find("14"), {}, ["mrc"])
     assert "short" not in json.loads(standing.document([outcome]))
     assert next(iter(json.loads(short.document([outcome])))) == "short"
-
-
-def test_a_figure_of_a_short_form_says_how_many_of_its_runs_were_made() -> None:
     figure = catalogue.find("14")
     broken = Row("k", 1, "made", error="disk full")
     outcomes = [Outcome(figure, {}, ["a", "b"]), Outcome(figure, {"a": broken}, ["a", "b"])]

@@ -76,24 +76,22 @@ def test_an_exact_tie_agrees_with_ties_alone(paper: float, ours: float, agrees: 
     assert Compared(Order("first", "second"), paper, ours).agrees is agrees
 
 
-def test_a_number_that_the_paper_gives_as_zero_needs_a_scale() -> None:
+def test_a_number_that_the_paper_gives_as_zero_needs_a_scale_and_below_an_upper_bound_all_agrees() -> None:
     assert compared(quantity(0.0, scale=100.0), 4.0).difference == pytest.approx(0.04)
     with pytest.raises(ValueError, match="`scale` must say"):
         _ = compared(quantity(0.0), 4.0).difference
-
-
-def test_what_is_below_an_upper_bound_agrees() -> None:
     assert compared(quantity(5.0, at_most=True), 2.5).verdict == WITHIN_NEAR
     assert compared(quantity(5.0, at_most=True), 6.0).verdict == BEYOND
 
 
-def test_a_row_has_power_only_if_its_experiment_is_wrong() -> None:
+def test_a_row_has_power_only_if_its_experiment_is_wrong_by_more_than_the_readings_error() -> None:
     assert Comparison(quantity(100.0), 100.0, failing=114.0).verdict == POWERLESS
     assert Comparison(quantity(100.0), 100.0, failing=116.0).verdict == WITHIN_NEAR
     assert Comparison(quantity(100.0), 200.0, failing=116.0).verdict == BEYOND
     assert Comparison(quantity(100.0), 100.0, failing=None).verdict == NOT_RUN
     assert Comparison(quantity(100.0, fails=None), 100.0).verdict == POWERLESS
     assert Comparison(quantity(100.0, unreachable="no model"), 100.0, failing=1.0).verdict == UNREACHABLE
+    assert Comparison(quantity(0.5, error=0.1), 0.5, failing=0.6).verdict == POWERLESS
 
 
 def test_an_interval_over_seeds_agrees_with_what_lies_in_it_and_has_no_power_over_it() -> None:
@@ -109,10 +107,6 @@ def test_an_interval_over_seeds_agrees_with_what_lies_in_it_and_has_no_power_ove
 )
 def test_a_far_difference_within_the_readings_error_has_its_own_verdict(ours: float, verdict: str) -> None:
     assert compared(quantity(0.5, error=0.1), ours).verdict == verdict
-
-
-def test_a_row_whose_experiment_is_within_the_readings_error_has_no_power() -> None:
-    assert Comparison(quantity(0.5, error=0.1), 0.5, failing=0.6).verdict == POWERLESS
 
 
 def test_rows_within_the_readings_error_are_counted_apart_on_the_page_and_in_json() -> None:
@@ -135,11 +129,8 @@ def test_rows_within_the_readings_error_are_counted_apart_on_the_page_and_in_jso
     assert "within the reading's error" in text.quantities(made_)
 
 
-def test_a_calibrating_number_counts_for_nothing_however_near_it_is() -> None:
+def test_a_calibrating_number_counts_for_nothing_and_a_row_without_a_number_of_ours_is_kept() -> None:
     assert compared(quantity(5.0, calibrates=True), 5.0).verdict == CALIBRATION
-
-
-def test_a_row_without_a_number_of_ours_is_kept() -> None:
     missing = Quantity("rate", 5.0, "Gb/s", None, "", why="nobody models it")
     assert compared(missing, None).verdict == UNREACHABLE
     assert compared(quantity(5.0), None).verdict == NOT_RUN
@@ -413,7 +404,7 @@ def test_the_page_stands_alone_and_says_what_differs() -> None:
     assert "−20.0%" in shown
 
 
-def test_the_page_has_a_row_for_each_quantity_order_and_experiment() -> None:
+def test_the_page_has_a_row_for_each_quantity_order_and_experiment_also_of_a_figure_that_was_not_run() -> None:
     shown = text_of(page.html([made(["one"], own_figure())]))
     assert "| rate | Gb/s | 100 | 80 | −20.0% | farther off | nothing breaks: 5 |" in shown
     assert "| 99 | none | s | 3 | – | no model |" in shown
@@ -421,6 +412,8 @@ def test_the_page_has_a_row_for_each_quantity_order_and_experiment() -> None:
     assert "| 99 | rate | dull | 1.25 | 1 | opposite |" in shown
     assert "| twice the window | rate | Gb/s | 100 | 80 | 95 |" in shown
     assert "half of it is missing" in shown
+    shown = text_of(page.html([made([], own_figure())]))
+    assert "| rate | Gb/s | 100 | – | – | not run | nothing breaks: – |" in shown
 
 
 @pytest.mark.parametrize(("paper", "scale", "shown"), [(0.0, 1.0, "+8000.0% of 1"), (-100.0, 100.0, "+180.0%")])
@@ -430,11 +423,6 @@ def test_a_difference_names_its_scale_where_that_is_not_the_papers_number(paper,
     assert f"| {shown} | farther off | twice the window: 95 |" in text_of(page.html([made(["one"], figure)]))
 
 
-def test_a_figure_that_was_not_run_keeps_its_place() -> None:
-    shown = text_of(page.html([made([], own_figure())]))
-    assert "| rate | Gb/s | 100 | – | – | not run | nothing breaks: – |" in shown
-
-
 def test_the_terminal_shows_the_papers_number_beside_ours() -> None:
     shown = text.quantities([made(["one"], own_figure())])
     assert "rate    100    80  Gb/s  −20.0%  farther off" in shown
@@ -442,13 +430,15 @@ def test_the_terminal_shows_the_papers_number_beside_ours() -> None:
     assert "dull     80    80  s      +0.0%  no power" in shown
 
 
-def test_the_counts_in_json_are_those_of_its_rows() -> None:
+def test_the_counts_in_json_are_those_of_its_rows_without_those_of_elsewhere() -> None:
     content = json.loads(standing.document([made(["one"], own_figure())]))
     assert content["judged"] == sum(row["counts"] for row in content["rows"]) == 1
     assert (content["within_5"], content["within_15_or_interval"], content["without_power"]) == (0, 0, 1)
     assert (content["order_compared"], content["order_agree"], content["out_of_reach"]) == (1, 0, 1)
     counted = ("judged", "calibrating", "without_power", "out_of_reach", "not_run")
     assert sum(content[name] for name in counted) == len(content["rows"])
+    content = json.loads(standing.document([made(["one"], replace(own_figure(), of_paper=False))]))
+    assert content["judged"] == content["without_power"] == 0
 
 
 def test_an_order_of_two_calibrated_numbers_does_not_count() -> None:
@@ -469,11 +459,6 @@ def test_an_order_against_a_rate_of_nothing_does_not_count() -> None:
     content = json.loads(standing.document([outcome]), parse_constant=pytest.fail)
     assert (content["order_compared"], content["order_agree"]) == (0, 0)
     assert "| 99 | rate | dull | 1.25 | – | not ended |" in text_of(page.html([outcome]))
-
-
-def test_a_row_of_elsewhere_does_not_count() -> None:
-    content = json.loads(standing.document([made(["one"], replace(own_figure(), of_paper=False))]))
-    assert content["judged"] == content["without_power"] == 0
 
 
 @pytest.mark.parametrize("name", ["cx8", "pollara"])

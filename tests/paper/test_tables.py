@@ -197,17 +197,24 @@ def row(figure: str, quantity: str, difference: float, verdict: str = BEYOND, co
     return {"figure": figure, "quantity": quantity, "difference": difference, "verdict": verdict, "counts": counts}
 
 
-def test_every_miss_has_one_cause_and_every_cause_has_misses() -> None:
+def test_every_miss_has_one_cause_with_a_reason_and_every_cause_has_misses(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [one["cause"] for one in kept()]
     named = [name for name in found if name]
     assert len(named) == sum(one["counts"] and one["verdict"] == BEYOND for one in kept())
     assert set(named) == {cause.name for cause in causes.CAUSES}
+    reasons = {(figure.name, one.name): one.why for figure in catalogue.figures() for one in figure.quantities}
+    assert [one["quantity"] for one in kept() if one["cause"] and not reasons[one["figure"], one["quantity"]]] == []
+    monkeypatch.setattr(causes, "CAUSES", (*causes.CAUSES, causes.Cause("again", (), {"21": "PFC"})))
+    with pytest.raises(ValueError, match="a miss has one cause"):
+        causes.cause_of("21", "PFC alone, 8 QPs, victim")
 
 
-def test_every_sentence_of_a_cause_finds_its_numbers_among_the_runs() -> None:
+def test_every_sentence_of_a_cause_finds_its_numbers_among_the_runs_and_types_none_but_losses() -> None:
     for cause in causes.CAUSES:
         for one in cause.sentences:
             assert causes.sentence(one, kept(), changed()), one
+    texts = [one for cause in causes.CAUSES for one in cause.sentences]
+    assert {found for text in texts for found in re.findall(r"\d+\.\d+", causes.CELL.sub("", text))} == {"0.1"}
 
 
 def test_the_page_in_docs_counts_the_misses_by_cause() -> None:
@@ -228,11 +235,6 @@ def test_a_sentence_has_the_numbers_of_its_rows_and_is_left_out_without_them() -
     assert causes.sentence(text, [{**one, "figure": "8"}], experiment) is None
 
 
-def test_no_number_is_typed_but_the_losses() -> None:
-    texts = [one for cause in causes.CAUSES for one in cause.sentences]
-    assert {found for text in texts for found in re.findall(r"\d+\.\d+", causes.CELL.sub("", text))} == {"0.1"}
-
-
 @pytest.mark.parametrize(("loss", "least", "most"), [("0.1", 0.24, 0.29), ("1", 0.16, 0.22)])
 def test_the_repair_time_that_the_paper_asks_for_follows_from_the_rows(loss: str, least: float, most: float) -> None:
     """Losses lengthen a ring: the paper's added time over ours, times the repair time of the profile."""
@@ -244,11 +246,6 @@ def test_the_repair_time_that_the_paper_asks_for_follows_from_the_rows(loss: str
         asked.append(PROFILE.mrc["loss_patience_ns"] / 1e6 * paper / ours)
     assert (round(min(asked), 2), round(max(asked), 2)) == (least, most)
     assert causes.BESIDE[{"0.1": "asked_ms_tenth", "1": "asked_ms_one"}[loss]] == f"{least} to {most}"
-
-
-def test_no_miss_has_a_cause_and_an_unknown_reason() -> None:
-    reasons = {(figure.name, one.name): one.why for figure in catalogue.figures() for one in figure.quantities}
-    assert [one["quantity"] for one in kept() if one["cause"] and not reasons[one["figure"], one["quantity"]]] == []
 
 
 def test_two_queue_pairs_per_peer_are_nearer_to_the_paper_as_the_reason_says() -> None:
@@ -275,12 +272,6 @@ def test_causes_are_counted_by_direction_the_most_frequent_first() -> None:
     assert causes.bar(made[:1]).endswith(", so 1 row is missing.")
     assert causes.bar(made[3:4]).endswith("; the bar is 1 (75%).")
     assert causes.table(made[3:6]) == []
-
-
-def test_a_miss_that_two_causes_claim_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(causes, "CAUSES", (*causes.CAUSES, causes.Cause("again", (), {"21": "PFC"})))
-    with pytest.raises(ValueError, match="a miss has one cause"):
-        causes.cause_of("21", "PFC alone, 8 QPs, victim")
 
 
 def test_the_numbers_that_causes_have_of_dcqcns_constants_are_in_their_file() -> None:

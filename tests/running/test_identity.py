@@ -181,10 +181,13 @@ def test_compare_refuses_to_lay_a_run_beside_itself(tmp_path: Path, refused) -> 
     assert "others of smoke: smoke/20261101-1" in error
 
 
-def test_every_place_whose_code_counts_is_there_and_holds_some() -> None:
+def test_every_place_whose_code_counts_is_there_and_no_file_has_two() -> None:
     for places in identity.CODE.values():
         for place in places:
             assert list(identity.sources((place,))), place
+    # running/worlds was in the key twice.
+    listed = [path for places in identity.CODE.values() for path in identity.sources(places)]
+    assert len(listed) == len(set(listed))
 
 
 ASIDE = {
@@ -235,12 +238,6 @@ def test_whatever_the_code_of_a_run_imports_is_code_of_a_run(tmp_path: Path) -> 
     missing = {path.relative_to(ROOT) for path in reached - known if path.is_relative_to(ROOT)}
     # `library` and `choosing` load scenarios by name; what one of them imports has a digest of its own, `imports`.
     assert sorted(map(str, missing)) == []
-
-
-def test_no_file_has_two_places_in_the_key() -> None:
-    """running/worlds was in the key twice."""
-    listed = [path for places in identity.CODE.values() for path in identity.sources(places)]
-    assert len(listed) == len(set(listed))
 
 
 @pytest.fixture

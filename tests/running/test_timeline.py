@@ -108,11 +108,13 @@ def test_a_chart_has_room_for_the_name_of_every_fault_of_a_shipped_timeline(name
         assert hidden == [], f"seed {seed}"
 
 
-def test_ends_come_before_beginnings_at_the_same_instant() -> None:
+def test_ends_come_before_beginnings_at_the_same_instant_and_a_fault_needs_a_phase() -> None:
     first = TimedFault(0.0, "link-down", "a", 2.0)
     second = TimedFault(2.0, "link-down", "a", 1.0)
     order = [(moment.at_s, moment.begin, moment.fault.at_s) for moment in moments([second, first], {"faults": 10.0})]
     assert order == [(10.0, True, 0.0), (12.0, False, 0.0), (12.0, True, 2.0), (13.0, False, 2.0)]
+    with pytest.raises(ValueError, match="no phase 'later': there is faults"):
+        moments([TimedFault(0.0, "link-down", "a", phase="later")], {"faults": 0.0})
 
 
 @pytest.mark.parametrize("factor", [0.4, 1.0, 2.0])
@@ -128,11 +130,6 @@ def test_a_stretched_or_shortened_run_has_the_same_faults_at_scaled_times(name: 
         assert (scaled.verb, scaled.target, scaled.phase) == (usual.verb, usual.target, usual.phase)
         assert scaled.at_s == pytest.approx(usual.at_s * factor)
         assert scaled.for_s == (None if usual.for_s is None else pytest.approx(usual.for_s * factor))
-
-
-def test_a_fault_in_a_phase_that_there_is_not_is_refused() -> None:
-    with pytest.raises(ValueError, match="no phase 'later': there is faults"):
-        moments([TimedFault(0.0, "link-down", "a", phase="later")], {"faults": 0.0})
 
 
 @pytest.mark.parametrize(

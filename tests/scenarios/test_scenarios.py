@@ -65,12 +65,9 @@ def test_no_link_is_hit_while_it_is_down_and_all_are_up_in_the_end() -> None:
             assert fault.for_s <= LASTS_S[1]
 
 
-def test_a_seed_repeats_its_schedule_and_another_differs() -> None:
+def test_a_seed_repeats_its_schedule_another_differs_and_nothing_to_draw_from_is_refused() -> None:
     one, again, other = (drawn(LINKS, 600.0, Random(seed)) for seed in (5, 5, 6))
     assert one == again != other
-
-
-def test_nothing_to_draw_from_is_refused() -> None:
     with pytest.raises(ValueError, match="link-down needs at least one target"):
         drawn([], 60.0, Random(1))
 
@@ -332,12 +329,14 @@ def test_a_load_is_the_flows_over_the_ways(plan: Plan, shift: int, load: float, 
     assert where == link
 
 
-def test_a_slow_cable_takes_its_share_of_the_flow_and_no_more() -> None:
+def test_a_slow_cable_takes_its_share_and_no_more_and_a_part_that_no_flow_crosses_is_not_missed() -> None:
     """Leaf 2 of plane 0: cables of 0.5, 1, 1 and 1, so that none of them is fuller than another."""
     plan = SMALL["uneven"]
     loads = places.Loads(plan, {(1, 2): 7}, 0).full_loads
     down = {str(one): load for (one, other), load in loads.items() if str(other) == "p0l2"}
     assert down == {f"p0s{number}": pytest.approx(2.0) for number in range(4)}
+    loads = places.Loads(SMALL["list"], places.shifted(SMALL["list"], 1), 0)
+    assert loads.without(frozenset({"p0l0", "p0l2"})) == (0.0, "")
 
 
 @pytest.mark.parametrize(
@@ -355,11 +354,6 @@ def test_a_slow_cable_takes_its_share_of_the_flow_and_no_more() -> None:
 def test_without_a_part_the_others_carry_more(plan: Plan, part: set[str], load: float) -> None:
     loads = places.Loads(plan, places.shifted(plan, 1), 0)
     assert loads.without(frozenset(part))[0] == pytest.approx(load)
-
-
-def test_a_part_that_no_flow_crosses_is_not_missed() -> None:
-    loads = places.Loads(SMALL["list"], places.shifted(SMALL["list"], 1), 0)
-    assert loads.without(frozenset({"p0l0", "p0l2"})) == (0.0, "")
 
 
 @pytest.mark.parametrize(

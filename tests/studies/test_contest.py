@@ -52,7 +52,7 @@ MADE: Mapping[str, Mapping[int, float]] = {
 }
 
 
-def test_only_clear_differences_order_algorithms() -> None:
+def test_only_clear_differences_order_algorithms_and_equal_ones_share_a_place() -> None:
     assert ranks(MADE, "high") == {
         "best": Ranking(1, 1, 1),
         "in the middle": Ranking(2, 2, 3),
@@ -60,9 +60,6 @@ def test_only_clear_differences_order_algorithms() -> None:
     }
     assert ranks(MADE, "low")["best"] == Ranking(3, 3, 3)
     assert (Ranking(1, 1, 1).describe(), Ranking(2, 1, 3).describe()) == ("1 (1)", "2 (1 to 3)")
-
-
-def test_equal_algorithms_share_a_place_and_any_rank_is_possible() -> None:
     assert set(ranks({"a": UP_AND_DOWN, "b": UP_AND_DOWN, "c": UP_AND_DOWN}, "high").values()) == {Ranking(1, 1, 3)}
 
 
@@ -76,7 +73,7 @@ def test_ranks_of_equal_algorithms_hold_together_in_nineteen_contests_of_twenty(
     assert wrong <= 19
 
 
-def test_too_few_seeds_order_nothing() -> None:
+def test_too_few_seeds_order_nothing_and_only_seeds_that_all_algorithms_have_count() -> None:
     """Three algorithms are three pairs with 1.67 % of error each: of 6 coins 3.1 % fall alike, of 7 only 1.6 %."""
 
     def of(count: int) -> Ranking:
@@ -85,9 +82,6 @@ def test_too_few_seeds_order_nothing() -> None:
 
     assert of(6) == Ranking(1, 1, 3)
     assert of(7) == Ranking(1, 1, 1)
-
-
-def test_only_seeds_that_all_algorithms_have_count() -> None:
     few = {**MADE, "best": {1: 5.0, 99: 7.0}}
     assert ranks(few, "high")["best"] == Ranking(1, 1, 3)
     assert ranks({**MADE, "best": {99: 7.0}}, "high") == {}
@@ -109,7 +103,7 @@ def test_algorithms_are_settings() -> None:
     assert [one.name for one in found][1:4:2] == ["reps+congestion=swift", "congestion.py:Mine"]
 
 
-def test_files_of_one_name_in_two_folders_keep_their_folders(tmp_path: Path) -> None:
+def test_files_of_one_name_in_two_folders_keep_their_folders_and_one_file_its_short_name(tmp_path: Path) -> None:
     other = tmp_path / TEMPLATE.name
     other.write_text(TEMPLATE.read_text())
     found = parse(f"mrc,{TEMPLATE}:Mine,reps+congestion={other}:Mine,congestion={other}:Mine")
@@ -122,9 +116,6 @@ def test_files_of_one_name_in_two_folders_keep_their_folders(tmp_path: Path) -> 
     assert [one.name for one in parse(f"{TEMPLATE}:Mine,{other}:Mine")] == [f"{TEMPLATE}:Mine", f"{other}:Mine"]
     words = [f"{TEMPLATE}:Mine+congestion.cut=0.3", f"congestion.cut=0.7+{other}:Mine"]
     assert [one.name for one in parse(",".join(words))] == words, "parameters do not tell files apart"
-
-
-def test_one_file_with_several_parameters_keeps_its_short_name() -> None:
     again = TEMPLATE.parent / ".." / TEMPLATE.parent.name / TEMPLATE.name
     found = parse(f"{TEMPLATE}:Mine+congestion.cut=0.3,congestion={again}:Mine+congestion.cut=0.7,{again}:Mine")
     assert [one.name for one in found] == [

@@ -68,8 +68,10 @@ def test_variants_are_the_product_of_all_axes_and_name_the_command_that_repeats_
     assert [one.transport for one in found[:2]] == ["mrc", "roce"]
 
 
-def test_a_value_may_hold_commas_of_its_own() -> None:
+def test_a_value_may_hold_commas_and_seeds_are_a_number_or_a_range() -> None:
     assert split('[1,2],{"a":1,"b":2},"x,y",z') == ["[1,2]", '{"a":1,"b":2}', '"x,y"', "z"]
+    assert parse_seeds("3") == [1, 2, 3]
+    assert parse_seeds("301-303") == [301, 302, 303]
 
 
 @pytest.mark.parametrize(
@@ -120,23 +122,14 @@ def test_rows_name_the_choices_that_all_variants_share() -> None:
     assert [one["options"] for one in document(found)["variants"]] == ["--rate 50", "--rate 100"]
 
 
-def test_seeds_are_a_number_or_a_range() -> None:
-    assert parse_seeds("3") == [1, 2, 3]
-    assert parse_seeds("301-303") == [301, 302, 303]
-
-
 # --- what is kept
 
 
-def test_adding_seeds_makes_only_what_is_new(tmp_path: Path) -> None:
+def test_adding_seeds_makes_only_what_is_new_and_a_file_that_changes_is_another_experiment(tmp_path: Path) -> None:
     path = write_quick(tmp_path)
     first = swept(tmp_path, path, 20, made=40)
     assert swept(tmp_path, path, 20, made=0) == first
     swept(tmp_path, path, 30, made=20)
-
-
-def test_a_scenario_file_that_changes_is_another_experiment(tmp_path: Path) -> None:
-    path = write_quick(tmp_path)
     swept(tmp_path, path, 5, made=10)
     path.write_text(path.read_text().replace('depth": 2', 'depth": 3'))
     swept(tmp_path, path, 5, made=10)

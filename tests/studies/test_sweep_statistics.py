@@ -27,11 +27,14 @@ def test_wilsons_interval_is_that_of_newcombes_table(count: int, of: int, low: f
     assert list(wilson(count, of)) == pytest.approx([low, high], abs=5e-5)
 
 
-def test_299_runs_without_a_failure_say_at_least_99_percent_and_298_do_not() -> None:
+def test_299_runs_without_a_failure_say_at_least_99_percent_298_do_not_and_none_say_nothing() -> None:
     assert share(299, 299).low >= 0.99 > share(298, 298).low
     assert share(0, 299).high <= 0.01 < share(0, 298).high
     assert share(299, 299).high == 1.0
     assert share(299, 299).describe() == "100 % (at least 99.0)"
+    assert (share(0, 0).low, share(0, 0).high, share(0, 0).value) == (0.0, 1.0, None)
+    with pytest.raises(ValueError, match="3 of 2 is no share"):
+        share(3, 2)
 
 
 @pytest.mark.parametrize(("n", "rule_of_three"), [(30, 0.1), (100, 0.03), (1000, 0.003)])
@@ -55,12 +58,6 @@ def test_one_failure_is_never_rounded_away(count: int, of: int, words: str) -> N
     assert share(count, of).describe() == words
 
 
-def test_of_no_runs_nothing_is_known() -> None:
-    assert (share(0, 0).low, share(0, 0).high, share(0, 0).value) == (0.0, 1.0, None)
-    with pytest.raises(ValueError, match="3 of 2 is no share"):
-        share(3, 2)
-
-
 @given(st.integers(1, 3000).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))))
 def test_an_interval_holds_its_share_and_its_words_never_say_more_than_is_known(counts: tuple[int, int]) -> None:
     found = share(*counts)
@@ -78,22 +75,16 @@ def test_the_median_lies_between_the_order_statistics_of_published_tables(n: int
     assert ranks(6, 0.5) == (1, 6)
 
 
-def test_a_quantile_and_its_bounds_are_values_of_the_sample() -> None:
+def test_a_quantile_has_bounds_of_the_sample_a_99th_from_368_runs_on_and_an_ecdf_massarts_band() -> None:
     """Conover's ranks of 20 values are 6 and 15; the median is the smallest value that half of them do not exceed."""
     assert quantile([float(value) for value in range(20, 0, -1)], 0.5) == Quantile(10.0, 6.0, 15.0)
     assert quantile([3.0, 1.0], 0.5) == Quantile(1.0, None, None)
     assert ranks(1, 0.5, confidence=0.0) == (1, 1)  # a bound that leaves exactly its error is one
-
-
-def test_a_99th_percentile_has_an_upper_bound_from_368_runs_on() -> None:
-    """0.99^n <= 0.025, as in the tables of tolerance limits of S. S. Wilks, half of the error at each end."""
+    # 0.99^n <= 0.025, as in the tables of tolerance limits of S. S. Wilks, half of the error at each end.
     assert ranks(367, 0.99)[1] is None
     assert ranks(368, 0.99)[1] == 368
     assert quantile([float(n) for n in range(1, 101)], 0.99).value == 99.0
     assert ranks(20_000, 0.5)[0] == pytest.approx(9861, abs=2)  # the normal approximation: 10,000 − 1.96 √5,000
-
-
-def test_the_band_of_an_ecdf_is_massarts() -> None:
     assert band(100) == pytest.approx(0.1358, abs=1e-4)  # √(ln 40 / 200)
 
 
@@ -119,7 +110,7 @@ def test_a_stopping_rule_that_looks_after_every_run_is_wrong_in_at_most_5_percen
     assert share(mistaken, sweeps).low <= ERROR
 
 
-def test_a_stopping_rule_finds_out_what_is_far_from_the_target() -> None:
+def test_a_stopping_rule_finds_out_what_is_far_from_a_high_or_modest_target() -> None:
     chance = random.Random(3)
     for truth, wanted in ((0.9995, True), (0.9, False)):
         for _ in range(50):
@@ -127,6 +118,13 @@ def test_a_stopping_rule_finds_out_what_is_far_from_the_target() -> None:
             while test.known is None and test.runs < 20_000:
                 test.add("true" if chance.random() < truth else "false")
             assert test.known is wanted
+    # Its bets would be more than everything.
+    chance = random.Random(5)
+    for truth, wanted in ((0.95, True), (0.2, False)):
+        test = Until(0.6)
+        while test.known is None and test.runs < 2_000:
+            test.add("true" if chance.random() < truth else "false")
+        assert test.known is wanted
 
 
 def test_unknown_runs_are_never_passes_and_refute_nothing() -> None:
@@ -136,16 +134,6 @@ def test_unknown_runs_are_never_passes_and_refute_nothing() -> None:
     assert [mixed.add(verdict) for verdict in ["true"] * 331 + ["unknown"]][-1] is None
     assert [mixed.add("true") for _ in range(200)][-1] is None
     assert [mixed.add("true") for _ in range(60)][-1] is True
-
-
-def test_a_modest_target_is_known_as_well() -> None:
-    """Its bets would be more than everything."""
-    chance = random.Random(5)
-    for truth, wanted in ((0.95, True), (0.2, False)):
-        test = Until(0.6)
-        while test.known is None and test.runs < 2_000:
-            test.add("true" if chance.random() < truth else "false")
-        assert test.known is wanted
 
 
 def test_words_for_a_share_are_read_and_refused() -> None:

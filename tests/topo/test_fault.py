@@ -49,7 +49,7 @@ def test_a_link_fault_touches_both_ends_and_a_one_way_fault_the_transmitter():
     assert set(port_states(LAB, [make_fault(LAB, "blackhole", "p1s2>p1l0")])) == {DOWN}
 
 
-def test_each_number_lands_in_its_unit():
+def test_each_number_lands_in_its_unit_and_losses_compound_to_a_total_one():
     states = port_states(
         LAB,
         [
@@ -61,6 +61,9 @@ def test_each_number_lands_in_its_unit():
     loss: Any = pytest.approx(0.2)
     expected = replace(healthy(LAB, UP), loss=loss, delay_ns=2_500_000, rate_bps=1_500_000, loss_seed=7)
     assert states == {UP: expected}
+    losses = [make_fault(LAB, "loss", "p1l0>p1s2", 50), make_fault(LAB, "loss", "p1l0-p1s2", 50)]
+    assert port_states(LAB, losses)[UP].loss == pytest.approx(0.75)
+    assert port_states(LAB, [*losses, make_fault(LAB, "blackhole", "p1l0-p1s2")])[UP].loss == 1.0
 
 
 def seeded(verb: str, seed: int) -> Fault:
@@ -77,12 +80,6 @@ def test_seeds_tell_two_faults_apart_exactly_where_something_is_drawn_by_chance(
     assert (one != other) == VERBS[verb].chance == (port_states(LAB, [one]) != port_states(LAB, [other]))
 
 
-def test_losses_compound_and_a_blackhole_is_total():
-    losses = [make_fault(LAB, "loss", "p1l0>p1s2", 50), make_fault(LAB, "loss", "p1l0-p1s2", 50)]
-    assert port_states(LAB, losses)[UP].loss == pytest.approx(0.75)
-    assert port_states(LAB, [*losses, make_fault(LAB, "blackhole", "p1l0-p1s2")])[UP].loss == 1.0
-
-
 def test_a_dark_port_or_transceiver_takes_the_carrier_of_both_ends_of_its_ports_and_of_no_other():
     states = port_states(LAB, [make_fault(LAB, "port-down", "h5.p2")])
     assert {str(ref): state.up for ref, state in states.items()} == {"h5:3": False, "p2l2:2": False}
@@ -95,7 +92,7 @@ def test_a_dark_port_or_transceiver_takes_the_carrier_of_both_ends_of_its_ports_
     assert list(targets_of(LAB, "optics-down")) == [f"h{index}" for index in range(8)]
 
 
-def test_a_drained_port_is_denied_at_both_ends_and_no_other_path_is():
+def test_a_drained_port_is_denied_at_both_ends_and_told_on_its_paths_and_loses_nothing():
     drain = make_fault(LAB, "drain-port", "h0.p1")
     for host in LAB.hosts():
         denied = {(other, ev) for other, ev in denied_evs(LAB, host, [drain])}
@@ -110,10 +107,6 @@ def test_a_drained_port_is_denied_at_both_ends_and_no_other_path_is():
         assert bool(denied)
     single = LAB.single_plane()
     assert denied_evs(single, Host(0), [make_fault(single, "drain-port", "h0.p0")]) == []
-
-
-def test_a_drained_port_is_told_on_its_paths_and_loses_nothing():
-    drain = make_fault(LAB, "drain-port", "h0.p1")
     by_plane = {path.plane: conditions(LAB, [drain], path) for path in paths(LAB, Host(0), Host(7))}
     (told,) = by_plane[1]
     assert str(told) == "h0>p1l0 is drained: NICs send nothing by it (fault: drain-port h0.p1)"

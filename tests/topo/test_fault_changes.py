@@ -50,7 +50,7 @@ def test_a_switch_that_comes_back_from_a_crash_gets_its_ports_faults_before_its_
     assert routing == RoutingChange(frozenset())
 
 
-def test_a_switch_that_was_stopped_when_it_crashed_is_stopped_again_with_its_tables():
+def test_a_switch_that_was_stopped_when_it_crashed_is_stopped_again_and_carrier_that_comes_back_says_so():
     stop = make_fault(TINY, "switch-stop", "p0s0")
     told = [change for change in changes(TINY, [stop, CRASH], [stop]) if not isinstance(change, RoutingChange)]
     assert told == [
@@ -58,9 +58,6 @@ def test_a_switch_that_was_stopped_when_it_crashed_is_stopped_again_with_its_tab
         Provisioning(spine(0, 0)),
         SwitchChange(spine(0, 0), "stopped", "running"),
     ]
-
-
-def test_carrier_that_comes_back_to_a_crashed_switch_says_so():
     told = changes(TINY, [CUT, CRASH], [CRASH])
     states = {change.ref: change.node for change in told if isinstance(change, CarrierChange)}
     assert states == {LOWER: "running", UPPER: "crashed"}
@@ -132,7 +129,7 @@ def test_after_any_changes_a_fabric_is_what_the_faults_in_force_mean(told):
     assert fabric.__dict__ == Fabric().__dict__
 
 
-def test_a_refused_fault_changes_nothing_and_is_not_on_record():
+def test_a_refused_fault_is_not_on_record_and_one_that_breaks_off_half_way_is_and_can_be_undone():
     class Refusing(Fabric):
         def refusal(self, change):
             return "p0l0: not here" if isinstance(change, CarrierChange) else None
@@ -143,11 +140,7 @@ def test_a_refused_fault_changes_nothing_and_is_not_on_record():
         active.inject("link-down", "p0s0-p0l0")
     assert active.faults() == []
     assert fabric.__dict__ == Fabric().__dict__
-
-
-def test_a_fault_that_breaks_off_half_way_is_on_record_and_can_be_undone():
     fabric = Fabric()
-    active = ActiveFaults(TINY, fabric)
     fabric.broken = True
     with pytest.raises(OSError, match="the world is gone"):
         active.inject("link-down", "p0l0-p0s0")

@@ -72,19 +72,16 @@ def test_self_probes_return_to_the_host_over_the_named_switch(plan):
                 assert target in {ref.node for ref in entered[:-1]}
 
 
-def test_a_host_does_not_probe_other_leaves():
+def test_a_host_does_not_probe_other_leaves_and_a_list_that_no_switch_knows_ends_there():
     plan = load_plan("lab")
     with pytest.raises(ValueError, match="probes its own leaves, in plane 1 p1l0"):
         self_probe(plan, Host(0), leaf(1, 1))
-
-
-def test_a_list_that_no_switch_knows_ends_where_it_is_dropped():
     plan = load_plan("tiny")
     entered = walk(plan, Host(0), 0, usid_address(plan, [0x1000, 0x9999]))
     assert [str(ref) for ref in entered] == ["p0l0:1"]
 
 
-def test_lists_and_evs_follow_the_contract():
+def test_lists_evs_and_ports_follow_the_contract():
     plan = load_plan("lab")
     cross = path_of_ev(plan, Host(0), Host(5), 1 << 16 | 0xC003)
     assert [hex(usid) for usid in usid_list(plan, cross)] == ["0x1200", "0x2103", "0x1202", "0x3001"]
@@ -93,6 +90,13 @@ def test_lists_and_evs_follow_the_contract():
     local = path_of_ev(plan, Host(0), Host(1), 1 << 16 | 0xFFFF)
     assert str(path_da(plan, local)) == "fcbb:bbbb:1200:3001::"
     assert local.via is None
+    wired = [str(peer(plan, ref)) for ref in ports(plan, leaf(1, 2))]
+    assert wired == ["h4:2", "h5:2", "p1s0:3", "p1s1:3", "p1s2:3", "p1s3:3"]
+    assert [str(peer(plan, ref)) for ref in ports(plan, spine(1, 3))] == ["p1l0:6", "p1l1:6", "p1l2:6", "p1l3:6"]
+    with pytest.raises(ValueError, match=r"p1l2 has no port 7: its ports are 1 to 6"):
+        peer(plan, type(next(ports(plan, leaf(1, 2))))(leaf(1, 2), 7))
+    with pytest.raises(ValueError, match="p0l0 is wired to h0, h1, p0s0"):
+        link_between(plan, leaf(0, 0), leaf(0, 1))
 
 
 @given(LEAF_SPINES)
@@ -163,7 +167,7 @@ def test_the_largest_fabric_keeps_every_usid_apart():
     assert max(t0 | t1 | nic) < 0xE000 <= min(adjacency)
 
 
-def test_usids_follow_the_contract():
+def test_usids_follow_the_contract_and_containers_refuse_what_they_cannot_hold():
     assert switch_usid(leaf(1, 2)) == 0x1000 + 512 + 2
     assert switch_usid(spine(1, 3)) == 0x2000 + 256 + 3
     assert nic_usid(1) == 0x3001
@@ -171,16 +175,6 @@ def test_usids_follow_the_contract():
     plan = load_plan("lab")
     assert str(usid_address(plan, [nic_usid(1)])) == "fcbb:bbbb:3001::"
     assert str(usid_prefix(plan, 0x1202, 0xE001)) == "fcbb:bbbb:1202:e001::/64"
-
-
-@given(st.lists(st.integers(1, 0xFFFF), min_size=1, max_size=6))
-def test_a_container_gives_back_its_usids(usids):
-    plan = load_plan("lab")
-    assert address_usids(plan, usid_address(plan, usids)) == usids
-
-
-def test_containers_refuse_what_they_cannot_hold():
-    plan = load_plan("lab")
     for usids in ([], [1] * 7, [0], [0x10000]):
         with pytest.raises(ValueError, match="uSID"):
             usid_address(plan, usids)
@@ -188,15 +182,10 @@ def test_containers_refuse_what_they_cannot_hold():
         address_usids(plan, ipaddress.IPv6Address("fd00::1"))
 
 
-def test_ports_follow_the_contract():
+@given(st.lists(st.integers(1, 0xFFFF), min_size=1, max_size=6))
+def test_a_container_gives_back_its_usids(usids):
     plan = load_plan("lab")
-    wired = [str(peer(plan, ref)) for ref in ports(plan, leaf(1, 2))]
-    assert wired == ["h4:2", "h5:2", "p1s0:3", "p1s1:3", "p1s2:3", "p1s3:3"]
-    assert [str(peer(plan, ref)) for ref in ports(plan, spine(1, 3))] == ["p1l0:6", "p1l1:6", "p1l2:6", "p1l3:6"]
-    with pytest.raises(ValueError, match=r"p1l2 has no port 7: its ports are 1 to 6"):
-        peer(plan, type(next(ports(plan, leaf(1, 2))))(leaf(1, 2), 7))
-    with pytest.raises(ValueError, match="p0l0 is wired to h0, h1, p0s0"):
-        link_between(plan, leaf(0, 0), leaf(0, 1))
+    assert address_usids(plan, usid_address(plan, usids)) == usids
 
 
 @given(st.integers(0, 7), st.integers(0, 511), st.sampled_from(["leaf", "spine"]))
@@ -245,7 +234,7 @@ def test_nothing_is_shown_of_a_path_beyond_what_no_packet_survives(verb, target,
     assert [condition.ends for condition in conditions(PLAN, [make_fault(PLAN, verb, target)], PATH)] == [True]
 
 
-def test_a_loss_is_shown_where_it_happens_and_losses_on_a_path_compound() -> None:
+def test_a_loss_is_shown_where_it_happens_and_a_silent_one_of_every_packet_counts_as_a_whole() -> None:
     faults = [make_fault(PLAN, "loss", "p0l0>p0s1", 25), make_fault(PLAN, "loss", "p0l1>h3", 50)]  # percent
     lines = shown(*faults)
     assert lines[0].endswith("  LOSES 0.625")  # 1 - 0.75 * 0.5
@@ -253,9 +242,6 @@ def test_a_loss_is_shown_where_it_happens_and_losses_on_a_path_compound() -> Non
     assert "p0l0>p0s1 loses 0.25 of its packets" in lines[2]
     assert [condition.loss for condition in conditions(PLAN, faults, PATH)] == [0.25, 0.5]
     assert arrival(conditions(PLAN, faults, PATH)) == 0.375
-
-
-def test_a_silent_loss_of_every_packet_is_called_so_and_counts_as_a_whole() -> None:
     (met,) = conditions(PLAN, [make_fault(PLAN, "blackhole", "p0l0>p0s1")], PATH)
     assert (met.text, met.ends, met.loss) == ("loses every packet silently", True, 1.0)
 

@@ -32,7 +32,7 @@ from topo.show import show_plan
 MINIMAL = 'name = "x"\n[fabric]\nplanes = 2\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n'
 
 
-def test_shipped_plans_load_and_have_the_promised_shapes():
+def test_shipped_plans_have_the_promised_shapes_and_lab_spells_out_the_defaults():
     shapes = {name: load_plan(name) for name in shipped_plans()}
     with pytest.raises(PlanError, match="no plan 'huge': shipped are lab, paper, pods, rack, tiny, wide"):
         load_plan("huge")
@@ -40,9 +40,6 @@ def test_shipped_plans_load_and_have_the_promised_shapes():
         "tiny": (2, 2, 2, 2), "lab": (4, 4, 4, 2), "rack": (4, 4, 4, 4), "wide": (8, 4, 32, 2),
         "paper": (8, 512, 256, 256), "pods": (2, 4, 4, 2),
     }  # fmt: skip
-
-
-def test_the_lab_plan_spells_out_the_defaults():
     lab = load_plan("lab")
     short = parse_plan(MINIMAL)
     for section in ("links", "packets", "queues", "trimming", "dscp", "usid_block", "switch", "encapsulation"):
@@ -164,12 +161,9 @@ def test_an_mtu_too_small_is_refused_with_the_arithmetic():
     assert parse_plan(MINIMAL + f"[links]\nmtu_bytes = {need}\n").links.mtu_bytes == need
 
 
-def test_a_priority_queue_has_room_for_16_trimmed_packets_at_least():
+def test_queues_have_room_for_16_trimmed_packets_and_retransmissions_one_of_their_own_only_where_asked():
     assert load_plan("tiny", {"queues.control_depth": "0.01"}).control_depth_packets == 16
     assert load_plan("tiny").control_depth_packets == 68_024 // 128
-
-
-def test_retransmissions_have_a_queue_of_their_own_only_where_the_plan_says_so():
     both = [(0, load_plan("tiny").depth_packets), (7, load_plan("tiny").control_depth_packets)]
     found = {}
     for priority in (0, 1, 6):
@@ -189,7 +183,7 @@ def test_lab_thresholds_leave_room_for_a_scheduler_hiccup():
     assert packets == sorted(set(packets))
 
 
-def test_the_single_plane_equivalent_has_the_same_hosts_and_the_summed_rate():
+def test_the_single_plane_has_the_summed_rate_and_scaling_keeps_the_bandwidth_delay_product():
     plan = load_plan("lab")
     single = plan.single_plane()
     assert (single.planes, single.leaves, single.spines, single.host_count) == (1, 4, 4, 8)
@@ -197,10 +191,6 @@ def test_the_single_plane_equivalent_has_the_same_hosts_and_the_summed_rate():
     assert single.links.fabric_rate_bps == 4 * plan.links.fabric_rate_bps
     assert single.encapsulation == "none"
     assert single.time_scale == plan.time_scale
-
-
-def test_scaling_the_rate_keeps_the_bandwidth_delay_product():
-    plan = load_plan("lab")
     fast = plan.at_rate(40_000_000)
     assert fast.base_rtt_ns == pytest.approx(plan.base_rtt_ns / 4, rel=1e-6)
     assert fast.plane_bdp_bytes == pytest.approx(plan.plane_bdp_bytes, abs=2)
@@ -362,22 +352,16 @@ def write(folder: Path, text: str) -> Path:
     return file
 
 
-def test_a_leaf_spine_fabric_is_a_plan_of_one_plane(tmp_path: Path):
+def test_a_leaf_spine_fabric_is_a_plan_of_one_plane_with_the_files_latency_and_keys_that_can_be_changed(tmp_path: Path):
     plan = load_plan(write(tmp_path, LEAF_SPINE))
     assert (plan.name, plan.planes, plan.leaves, plan.spines, plan.hosts_per_leaf) == ("fabric", 1, 4, 2, 8)
     assert plan.links.host_rate_bps == plan.links.fabric_rate_bps == plan.links.hardware_rate_bps == 100_000_000_000
     assert parse_document(plan_document(plan)) == plan
-
-
-def test_every_path_has_the_latency_of_the_file(tmp_path: Path):
     links = load_plan(write(tmp_path, LEAF_SPINE)).links
     over_a_spine_ns = 2 * links.host_delay_ns + 2 * links.fabric_delay_ns
     under_a_leaf_ns = 2 * links.host_delay_ns
     assert over_a_spine_ns == 2 * 1000 + 2 * 600 + 2 * 300 + 500
     assert under_a_leaf_ns == 2 * 1000 + 300
-
-
-def test_keys_of_the_plan_can_be_changed(tmp_path: Path):
     plan = load_plan(write(tmp_path, LEAF_SPINE), {"trimming.enabled": "false", "fabric.spines": "4"})
     assert not plan.trimming.enabled
     assert plan.spines == 4

@@ -102,26 +102,34 @@ def expanded(words):
         yield from (f"{word[0]}{n}" for n in range(int(first[1:]), int(last or first[1:]) + 1))
 
 
-def test_a_mesh_has_no_spines_and_no_bisection_of_tiers():
+def test_a_mesh_has_no_bisection_of_tiers_and_an_uneven_fabric_is_told_by_what_differs():
     """Four leaves wired to each other: half of all cables is not what joins two halves of the hosts."""
     shown = show_plan(SMALL["list"])
     assert "8: 8 T0 of 5 ports, 2 planes" in shown
     assert "unknown where a tier is wired to itself" in shown
     assert "T0–T0: 40.0% of a leaf's uplinks" in shown  # a leaf with 1, 1 and 0.5 of a cable's rate
     assert count_parts(SMALL["list"]).bisection_bps is None
-
-
-def test_an_uneven_fabric_is_told_by_what_differs():
     shown = show_plan(SMALL["uneven"])
     for words in ("8 T0 of up to 6 ports, 7 T1 of up to 4 ports", "2 to 3 per leaf", "of 5 Mb/s to 10 Mb/s"):
         assert words in shown
 
 
-def test_the_single_plane_is_not_described_by_the_planes_of_the_other(capsys):
+def test_show_prints_the_ratios_and_the_single_plane_as_its_own(capsys):
     status, out, _ = run(capsys, "topo", "show", "lab", "--single-plane")
     assert status == 0
     assert "lab-single-plane: the single-plane equivalent of lab" in out
     assert "1 plane;" in out
+    status, out, _ = run(capsys, "topo", "show", "paper")
+    assert status == 0
+    for words in (
+        "131,072",
+        "6,144",
+        "0.600 = 3/5",
+        "0.667 = 2/3",
+        "65,536 NICs and 5,120 switches",
+        "256 NICs in one",
+    ):
+        assert words in out
 
 
 def test_a_large_plan_is_drawn_in_part_and_says_so():
@@ -140,21 +148,7 @@ def run(capsys, *words):
     return status, captured.out, captured.err
 
 
-def test_show_prints_the_ratios(capsys):
-    status, out, _ = run(capsys, "topo", "show", "paper")
-    assert status == 0
-    for words in (
-        "131,072",
-        "6,144",
-        "0.600 = 3/5",
-        "0.667 = 2/3",
-        "65,536 NICs and 5,120 switches",
-        "256 NICs in one",
-    ):
-        assert words in out
-
-
-def test_paths_decode_the_list_hop_by_hop(capsys):
+def test_paths_decode_the_list_hop_by_hop_and_as_json_list_every_ev(capsys):
     status, out, _ = run(capsys, "topo", "paths", "h1", "h5", "--plan", "lab", "--ev", "0x1c003")
     assert status == 0
     assert out.splitlines() == [
@@ -164,9 +158,6 @@ def test_paths_decode_the_list_hop_by_hop(capsys):
         "    p1l2     in 6   takes 1202, out 2   fcbb:bbbb:3001::",
         "    h5       in 2   decapsulates",
     ]
-
-
-def test_paths_as_json_lists_every_ev(capsys):
     _, out, _ = run(capsys, "topo", "paths", "h1", "h5", "--plan", "lab", "--format", "json")
     rows = json.loads(out)
     assert len({row["ev"] for row in rows}) == 16
@@ -228,7 +219,7 @@ def test_graphviz_reads_it() -> None:
     subprocess.run(["dot", "-Tcanon"], input=dot(graph_of(PLAN, FAULTS)), text=True, check=True, capture_output=True)
 
 
-def test_the_pictures_are_what_their_names_say_and_show_names_and_faults(tmp_path: Path) -> None:
+def test_the_pictures_are_what_their_names_say_and_show_names_and_faults_and_no_formula(tmp_path: Path) -> None:
     graph = graph_of(PLAN, FAULTS, LOAD)
     assert picture(graph, "png").startswith(b"\x89PNG\r\n\x1a\n")
     root = ElementTree.fromstring(picture(graph, "svg"))
@@ -237,17 +228,15 @@ def test_the_pictures_are_what_their_names_say_and_show_names_and_faults(tmp_pat
         assert node.name in text
     assert "loss p0l0>p0s0 20 percent" in text
     assert "50%" in text
-
-
-def test_the_title_of_a_plan_is_no_formula() -> None:
     graph = replace(graph_of(PLAN), title=r"plan $\bad{$")
     assert rb"plan $\bad{$" in picture(graph, "svg")
 
 
-def test_no_two_nodes_are_drawn_in_one_place() -> None:
+def test_no_two_nodes_are_drawn_in_one_place_and_colours_go_from_idle_to_busy() -> None:
     for plan in (*map(load_plan, ("tiny", "lab", "rack", "wide")), *SMALL.values()):
         at = positions(graph_of(plan))
         assert len(set(at.values())) == len(at)
+    assert (blend(0.0), blend(1.0), blend(7.0)) == (IDLE, BUSY, BUSY)
 
 
 def ring(leaves: int) -> Plan:
@@ -267,10 +256,6 @@ def test_no_cable_between_nodes_of_a_row_is_drawn_over_another_node(leaves: int)
             x, y = at[name]
             assert abs((x2 - x1) * (y - y1) - (y2 - y1) * (x - x1)) > 1e-3
     assert all(y == 1 or 0.7 < y < 1 for name, (_, y) in at.items() if name.startswith("p"))
-
-
-def test_colours_go_from_idle_to_busy() -> None:
-    assert (blend(0.0), blend(1.0), blend(7.0)) == (IDLE, BUSY, BUSY)
 
 
 def test_a_fabric_that_is_too_large_and_a_name_that_is_no_picture_are_refused(tmp_path: Path, refused) -> None:
