@@ -28,14 +28,11 @@ def test_a_report_tells_time_in_the_unit_of_its_pace(pace: float, unit: tuple[st
     assert units.unit(pace) == unit
 
 
-def test_an_unreadable_line_stands_at_no_place_of_its_file() -> None:
+def test_a_run_without_lines_begins_and_ends_at_zero_and_an_unreadable_line_stands_at_no_place() -> None:
+    assert (Run([]).start_ns, Run([]).end_ns) == (0, 0)
     lines = list(scan(b'{"t_ns":5,"node":"h0","kind":"a"}\nnoise\n', Path("h0.jsonl")))
     assert [(start, length) for start, length, _ in lines] == [(0, 33), (0, 0)]
     assert lines[1][2]["t_ns"] == 5
-
-
-def test_a_run_without_lines_begins_and_ends_at_zero() -> None:
-    assert (Run([]).start_ns, Run([]).end_ns) == (0, 0)
 
 
 def test_bins_of_goodput_are_named_by_their_middle(made_up: Build) -> None:
@@ -167,21 +164,15 @@ def test_rates_silences_and_beginnings_of_a_workload_that_starts_with_its_phase(
     assert seen.silence_ns == 6 * TICK  # h1 between ticks 13 and 19
 
 
-def test_a_flow_that_was_there_before_has_no_beginning_in_the_phase() -> None:
+def test_a_flow_from_before_has_no_beginning_one_that_ends_early_is_silent_and_without_writes_there_is_none() -> None:
     run = Run(lines("victim", "h1", dict.fromkeys(range(20), 100)))
     seen = flows.within(run, Span("faults", 10 * TICK, 20 * TICK), "victim")
     assert seen is not None
     assert (seen.first_ns, seen.silence_ns) == (None, 0)
-
-
-def test_a_flow_that_ends_early_is_silent_from_then_on() -> None:
     run = Run(lines("victim", "h1", {0: 100, 5: 100}))
     seen = flows.within(run, Span("faults", 4 * TICK, 20 * TICK), "victim")
     assert seen is not None
     assert seen.silence_ns == 14 * TICK
-
-
-def test_a_workload_that_wrote_nothing_has_no_flows() -> None:
     run = Run(lines("victim", "h1", {0: 100}))
     assert flows.workloads(run) == ["victim"]
     assert flows.within(run, Span("faults", 0, TICK), "incast") is None

@@ -80,13 +80,14 @@ def judged(run: Run) -> Finding:
     return checks.fault_cost()(run)
 
 
-def test_the_cost_is_what_laps_lose_against_the_quiet_ones_of_their_phase() -> None:
+def test_the_cost_is_what_laps_lose_against_the_quiet_ones_of_their_phase_and_at_the_faults_end() -> None:
     found = cost.of_phase(run := run_of({3: 2.0, 8: 1.0, 13: 3.0}), run.phases["faults"])
     assert found is not None
     assert [one.lost_ns / MS / RTT_MS for one in found.costs] == pytest.approx([2.0, 1.0, 3.0])
     assert found.together.bursts == 3
     assert found.drift == pytest.approx(0.0)
     assert judged(run).holds is True
+    assert judged(run_of({6: 12.0}, at=(3,), for_ms=3200)).holds is False
 
 
 @given(st.floats(0.9, 1.1), st.floats(0.0, 2.8))
@@ -113,10 +114,6 @@ def test_drift_touches_neither_the_cost_nor_its_verdict(factor: float, each: flo
 )
 def test_the_limits_are_three_round_trips_on_average_and_six_for_one(costs: dict[int, float], holds: bool) -> None:
     assert judged(run_of(costs)).holds is holds
-
-
-def test_the_end_of_a_fault_counts_as_its_cost() -> None:
-    assert judged(run_of({6: 12.0}, at=(3,), for_ms=3200)).holds is False
 
 
 def test_a_transport_that_the_first_fault_makes_slow_for_good_is_false() -> None:

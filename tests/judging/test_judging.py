@@ -26,10 +26,12 @@ def own_checks() -> list[checks.Check]:
     return [*checks.always(), checks.faults_happened(1), checks.fault_cost(), checks.drift()]
 
 
-def test_a_sound_run_is_true(made_up: Build) -> None:
+def test_a_sound_run_is_true_and_no_findings_are_unknown(made_up: Build) -> None:
     verdict = verdict_of(made_up(), own_checks())
     assert [finding for finding in verdict.findings if finding.holds is not True] == []
     assert (verdict.holds, verdict.word, verdict.exit_status) == (True, "true", 0)
+    assert conclude([]).holds is None
+    assert conclude([Finding("a", True, ""), Finding("b", None, "")]).holds is None
 
 
 @pytest.mark.parametrize(
@@ -91,28 +93,24 @@ def test_an_interrupted_run_is_unknown(made_up: Build) -> None:
     assert verdict_of(cut, own_checks()).holds is None
 
 
-def test_no_findings_is_unknown_never_a_pass() -> None:
-    assert conclude([]).holds is None
-    assert conclude([Finding("a", True, ""), Finding("b", None, "")]).holds is None
-
-
-def test_goodput_is_the_acknowledged_bytes_of_all_hosts(made_up: Build) -> None:
+def test_goodput_is_the_acknowledged_bytes_of_all_hosts_and_plane_load_what_they_sent_on_each(made_up: Build) -> None:
     run = made_up(dip=0.5)
     assert goodput.over(run, run.phases["reference"]) == pytest.approx(LINE_BPS, rel=1e-3)
     assert goodput.over(run, run.phases["faults"]) == pytest.approx(LINE_BPS * 0.9, rel=1e-2)
     seconds, rates = goodput.series(run, 500_000_000, run.phases["faults"])
     assert rates.min() == pytest.approx(LINE_BPS * 0.5, rel=1e-2)
     assert 14 < seconds[rates.argmin()] < 16
+    run = made_up(plane_skew=0.1)
+    sent = planes.bytes_sent(run, run.phases["reference"])
+    assert sent[1] / sent[0] == pytest.approx(1.1 / 0.9, rel=1e-3)
+    assert planes.spread(sent) == pytest.approx(0.1, rel=1e-3)
 
 
-def test_steps_last_as_long_as_their_slowest_rank(made_up: Build) -> None:
+def test_steps_last_as_long_as_their_slowest_rank_and_count_when_all_have_finished(made_up: Build) -> None:
     run = made_up(slow_step_ns=500_000_000)
     during = steps.times(steps.of_phase(steps.steps(run), run.phases["faults"]))
     assert during is not None
     assert (during.median_ns, during.slowest_ns) == (1_000_000_000, 1_500_000_000)
-
-
-def test_a_step_that_one_rank_never_finished_does_not_count(made_up: Build) -> None:
     run = made_up()
     fewer = Run([one for one in run.lines if not (one["kind"] == "step" and one["step"] == 5 and one["node"] == "h3")])
     assert len(steps.steps(fewer)) == len(steps.steps(run)) - 1
@@ -126,13 +124,10 @@ def test_steps_of_two_jobs_are_told_apart_though_both_count_from_0(made_up: Buil
     assert [step.end_ns for step in steps.steps(both)] == [step.end_ns for step in steps.steps(run)]
 
 
-def test_a_job_that_halts_fails_by_the_step_that_it_never_ended(made_up: Build) -> None:
+def test_a_job_that_halts_fails_by_the_step_that_it_never_ended_and_stalls_from_the_last(made_up: Build) -> None:
     finding = checks.fault_cost()(made_up(halts_s=15.0))
     assert finding.holds is False
     assert finding.figures["worst_round_trips"] == 8 * 20, "from 15 s to 24 s, but for one step"
-
-
-def test_a_job_that_halted_stalls_from_its_last_step_on(made_up: Build) -> None:
     run = made_up()
     halted = Run([line for line in run.lines if line["kind"] != "step" or line["t_ns"] <= 15 * 10**9])
     assert steps.stalled_ns(steps.steps(halted), run.phases["faults"]) == 7 * 10**9
@@ -173,13 +168,6 @@ def test_the_baseline_is_not_praised_for_the_health_of_paths_that_it_does_not_kn
     assert "nothing of its health" in finding.reason
 
 
-def test_plane_load_is_what_hosts_sent_on_each_plane(made_up: Build) -> None:
-    run = made_up(plane_skew=0.1)
-    sent = planes.bytes_sent(run, run.phases["reference"])
-    assert sent[1] / sent[0] == pytest.approx(1.1 / 0.9, rel=1e-3)
-    assert planes.spread(sent) == pytest.approx(0.1, rel=1e-3)
-
-
 def test_a_path_is_bad_from_the_loss_to_the_probe_that_revived_it(made_up: Build) -> None:
     ((key, spans),) = paths.histories(made_up()).items()
     assert (key.host, key.plane, key.via) == ("h0", 0, "p0s1")
@@ -188,15 +176,12 @@ def test_a_path_is_bad_from_the_loss_to_the_probe_that_revived_it(made_up: Build
     ]
 
 
-def test_how_long_hosts_waited_for_a_processor_is_told_and_spoils_nothing(made_up: Build) -> None:
+def test_how_long_hosts_waited_for_a_processor_is_told_where_they_can_tell_and_spoils_nothing(made_up: Build) -> None:
     finding = evidence.machine(made_up(waiting=0.3))
     assert finding.holds is True
     told = "hosts waited for a processor at most 30% of a phase; no process was late by half a round trip"
     assert finding.reason == told
     assert "machine" not in {one.check for one in evidence.sound(made_up(changed={"world": "simulated"}))}
-
-
-def test_hosts_that_cannot_tell_how_long_they_waited_waited_for_nothing(made_up: Build) -> None:
     untold = [
         {key: value for key, value in line.items() if key != "wait_ns"} if line["kind"] == "cpu" else line
         for line in made_up(waiting=0.3).lines
@@ -204,11 +189,17 @@ def test_hosts_that_cannot_tell_how_long_they_waited_waited_for_nothing(made_up:
     assert evidence.machine(Run(untold)).figures["waiting"] == 0
 
 
-def test_every_path_has_a_strip_and_a_healthy_one_is_empty(made_up: Build) -> None:
+def test_every_path_has_a_strip_which_counts_the_senders_that_gave_it_up(made_up: Build) -> None:
     strips = paths.strips(made_up())
     assert list(strips) == [(0, "p0s0"), (0, "p0s1"), (1, "p1s0"), (1, "p1s1")]
     assert strips.pop((0, "p0s1")) == [paths.Level(14_100_000_000, 16_300_000_000, bad=1, denied=0)]
     assert not any(strips.values())
+    assert paths.levels([(10, 1, 0), (40, -1, 0), (20, 1, 0), (30, -1, 0), (50, 0, 1), (60, 0, -1)]) == [
+        paths.Level(10, 20, 1, 0),
+        paths.Level(20, 30, 2, 0),
+        paths.Level(30, 40, 1, 0),
+        paths.Level(50, 60, 0, 1),
+    ]
 
 
 def test_beyond_two_even_tiers_the_strips_are_the_ways_that_the_options_name(made_up: Build) -> None:
@@ -222,29 +213,17 @@ def test_beyond_two_even_tiers_the_strips_are_the_ways_that_the_options_name(mad
     assert [bool(levels) for levels in strips.values()] == [False, False, True]
 
 
-def test_a_strip_counts_the_senders_that_gave_its_path_up() -> None:
-    assert paths.levels([(10, 1, 0), (40, -1, 0), (20, 1, 0), (30, -1, 0), (50, 0, 1), (60, 0, -1)]) == [
-        paths.Level(10, 20, 1, 0),
-        paths.Level(20, 30, 2, 0),
-        paths.Level(30, 40, 1, 0),
-        paths.Level(50, 60, 0, 1),
-    ]
-
-
-def test_without_faults_there_is_nothing_to_recover_from(made_up: Build) -> None:
+def test_without_faults_or_after_the_last_phase_there_is_nothing_to_recover_from(made_up: Build) -> None:
     calm = Run([line for line in made_up().lines if line["kind"] != "fault"])
     assert recovery.recoveries(calm) == []
+    run = made_up()
+    late = Run([*run.lines, fault(25, "p0l0-p0s0")])
+    assert recovery.recoveries(late) == recovery.recoveries(run)
 
 
 def fault(t_s: float, target: str) -> dict[str, Any]:
     common = {"kind": "fault", "verb": "link-down", "state": "begin", "arguments": {}}
     return {"t_ns": round(t_s * 1e9), "node": "runner", "target": target, **common}
-
-
-def test_a_fault_after_the_last_phase_has_no_recovery(made_up: Build) -> None:
-    run = made_up()
-    late = Run([*run.lines, fault(25, "p0l0-p0s0")])
-    assert recovery.recoveries(late) == recovery.recoveries(run)
 
 
 def test_a_path_that_heals_with_the_last_line_is_healed(made_up: Build) -> None:

@@ -61,10 +61,15 @@ def test_the_page_is_whole_self_contained_and_escaped(made_up: Build) -> None:
         assert word in page, word
 
 
-def test_the_same_run_gives_the_same_page(made_up: Build) -> None:
+def test_the_same_run_gives_the_same_page_and_an_empty_one_has_one(made_up: Build) -> None:
     run = made_up()
     verdict = verdict_of(run, checks.always())
     assert report.html(run, STORY, verdict) == report.html(made_up(), STORY, verdict)
+    run = Run([])
+    verdict = verdict_of(run, checks.always())
+    assert verdict.holds is None
+    assert "unknown" in report.html(run, STORY, verdict)
+    assert report.summary(run, STORY, verdict)
 
 
 def test_the_summary_says_the_verdict_and_each_finding(made_up: Build) -> None:
@@ -100,14 +105,6 @@ def test_columns_of_numbers_with_units_and_intervals_are_set_right_and_names_tha
     assert head.count('class="number"') == 3
     assert "<th>quantity</th>" in head
     assert 'class="number"' not in page.table(["note"], [["(none)"], ["(not run)"]])
-
-
-def test_an_empty_run_still_has_a_page() -> None:
-    run = Run([])
-    verdict = verdict_of(run, checks.always())
-    assert verdict.holds is None
-    assert "unknown" in report.html(run, STORY, verdict)
-    assert report.summary(run, STORY, verdict)
 
 
 def test_a_journal_of_somebody_else_puts_no_script_into_a_report(made_up: Build) -> None:

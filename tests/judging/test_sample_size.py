@@ -52,11 +52,15 @@ def test_a_rate_is_known_to_within_a_round_trip_of_its_span(made_up: Build) -> N
     assert sample_size.share_error(0, 8) == 1.0
 
 
-def test_planes_of_a_few_packets_are_unknown(made_up: Build) -> None:
+def test_planes_of_a_few_packets_and_the_line_rate_of_a_few_round_trips_are_unknown(made_up: Build) -> None:
     run = with_phases(made_up(), reference=(2.0, 2.05))
     finding = checks.planes_even(0.05)(run)
     assert finding.holds is None
     assert "few packets" in finding.reason
+    setting = Setting(load_plan("tiny"), "mrc", 1, {"reference": 10.0})
+    check = at_line_rate(setting, at_least=0.2)
+    assert check(made_up()).holds is True
+    assert check(with_phases(made_up(), reference=(2, 2.05))).holds is None
 
 
 def streams(run: Run, message_bytes: int, skew: float = 0.0) -> Run:
@@ -124,21 +128,11 @@ def test_a_flow_is_compared_with_itself_before_and_after(
     assert finding.figures["faults_mbps"] / finding.figures["calm_mbps"] == pytest.approx(share, abs=0.005)
 
 
-def test_rates_of_flows_are_told_in_megabits(made_up: Build) -> None:
+def test_rates_of_flows_are_told_in_megabits_and_no_message_at_all_is_unknown(made_up: Build) -> None:
     figures = checks.flows_even("main", 0.10, skip_s=0.0)(streams(made_up(), 262144)).figures
     assert list(figures["mbps"].values()) == pytest.approx([8.0, 8.0], rel=0.05)
-
-
-def test_no_message_at_all_is_unknown(made_up: Build) -> None:
     assert checks.flows_even("main", skip_s=2.0)(made_up()).holds is None
     assert checks.flow_kept("main", skip_s=2.0)(made_up()).holds is None
-
-
-def test_the_line_rate_of_a_few_round_trips_is_unknown(made_up: Build) -> None:
-    setting = Setting(load_plan("tiny"), "mrc", 1, {"reference": 10.0})
-    check = at_line_rate(setting, at_least=0.2)
-    assert check(made_up()).holds is True
-    assert check(with_phases(made_up(), reference=(2, 2.05))).holds is None
 
 
 def setting_of_short(scenario: Scenario, seed: int) -> Setting:

@@ -149,14 +149,11 @@ def repairs(run: Run, *rows: tuple[float, float, float]) -> Run:
     return Run(sorted([*run.lines, *lines], key=lambda line: int(line["t_ns"])))
 
 
-def test_what_was_lost_for_a_fault_is_repaired_apart_from_the_rate(made_up: Build) -> None:
+def test_what_was_lost_for_a_fault_is_repaired_apart_from_the_rate_and_no_measure_is_a_dash(made_up: Build) -> None:
     run = repairs(made_up(), (13.0, 13.1, 13.2), (14.01, 14.11, 14.25), (14.02, 14.14, 14.24))
     (item,) = recovery.recoveries(run)
     assert (item.abandoned_ns, item.missed_ns, item.repaired_ns) == (100 * MS, 120 * MS, 250 * MS)
     assert tables.recovery_rows(run)[0][2:] == ["0 ms (0.0)", "120 ms (2.4)", "100 ms (2.0)", "250 ms (5.0)"]
-
-
-def test_a_measure_of_recovery_that_there_is_not_has_a_dash(made_up: Build) -> None:
     (item,) = recovery.recoveries(made_up())
     assert (item.missed_ns, item.repaired_ns) == (None, None)
     assert tables.recovery_rows(made_up())[0][3:] == ["–", "100 ms (2.0)", "–"]
@@ -255,18 +252,12 @@ def unanswered(made_up: Build, *, frozen_s: float | None, waited_s: float | None
     return Run(sorted([*run.lines, {**error, **waited}], key=lambda line: int(line["t_ns"])))
 
 
-def test_a_fatal_timeout_under_a_freeze_is_unknown_and_names_the_stall(made_up: Build) -> None:
+def test_a_fatal_timeout_under_a_freeze_alone_is_unknown_and_names_the_stall(made_up: Build) -> None:
     found = evidence.complete(unanswered(made_up, frozen_s=24.5))
     assert (found.holds, found.spoils) == (None, True)
     assert "h3 did not answer" in found.reason
     assert "one stall, 500 ms at 24.50 s (cpu0, h0, switches)" in found.reason
     assert verdict_of(unanswered(made_up, frozen_s=24.5), own_checks()).holds is None
-
-
-def test_a_fatal_timeout_is_false_where_nobody_was_late_meanwhile(made_up: Build) -> None:
     assert evidence.complete(unanswered(made_up, frozen_s=None)).holds is False
     assert evidence.complete(unanswered(made_up, frozen_s=13.0)).holds is False, "that stall was over long before"
-
-
-def test_another_fatal_error_is_no_fault_of_a_freeze(made_up: Build) -> None:
     assert evidence.complete(unanswered(made_up, frozen_s=24.5, waited_s=None)).holds is False

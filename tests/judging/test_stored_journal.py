@@ -106,14 +106,10 @@ def test_lines_of_several_writers_merge_by_time(tmp_path: Path) -> None:
     ]
 
 
-def test_a_torn_last_line_is_skipped(tmp_path: Path) -> None:
+def test_a_torn_last_line_is_skipped_and_an_unreadable_one_an_error_and_the_rest_counts(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"t_ns": 1, "node": "a", "kind": "x"}\n{"t_ns": 2, "no')
     assert [line["t_ns"] for line in read_file(path)] == [1]
-
-
-def test_an_unreadable_line_becomes_an_error_line_and_the_rest_counts(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
     path.write_text('{"t_ns": 1, "node": "a", "kind": "x"}\nnonsense\n[]\n{"t_ns": 4, "node": "a", "kind": "y"}\n')
     lines = read_file(path)
     assert [line["kind"] for line in lines] == ["x", "error", "error", "y"]

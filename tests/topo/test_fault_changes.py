@@ -141,6 +141,7 @@ def test_a_refused_fault_is_not_on_record_and_one_that_breaks_off_half_way_is_an
     assert active.faults() == []
     assert fabric.__dict__ == Fabric().__dict__
     fabric = Fabric()
+    active = ActiveFaults(TINY, fabric)
     fabric.broken = True
     with pytest.raises(OSError, match="the world is gone"):
         active.inject("link-down", "p0l0-p0s0")
