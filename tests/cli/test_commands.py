@@ -68,10 +68,18 @@ def test_without_a_word_all_commands_are_shown(capsys: pytest.CaptureFixture[str
         ("--processes 257", "--processes must be between 1 and 256 (got 257)"),
         ("--plan tiny --processes 3", "plan tiny has 2 such groups: take 1 to 2"),
         ("--processes 2 --view", "--processes 2: not with --view"),
+        ("--transport mrc,roce", "race with --world simulated --view"),
+        ("--world emulated --view --transport mrc,roce", "race with --world simulated --view"),
+        ("--view --transport mrc,mrc", "two different transports"),
+        ("--view --transport mrc,roce,roce-8qp", "two different transports"),
+        ("--view --transport mrc,tcp", "no transport 'tcp'"),
+        ("--view --transport mrc,", "no transport ''"),
+        ("--view --transport mrc,roce --setting selection=reps", "no setting 'sel"),
+        ("--view --transport mrc,roce --format json", "a race has two"),
     ],
 )
 def test_a_run_that_cannot_be_is_refused_before_anything_is_written(words, said, tmp_path, refused) -> None:
-    assert said in refused("run", "smoke", *shlex.split(words), *SIMULATED, "--runs", tmp_path / "runs")
+    assert said in refused("run", "smoke", *SIMULATED, *shlex.split(words), "--runs", tmp_path / "runs")
     assert not list(tmp_path.iterdir())
 
 

@@ -44,13 +44,10 @@ def test_every_word_that_touches_a_lab_takes_a_name(word: str, capsys: pytest.Ca
     assert "argument --name: 'Not a Name' is no lab's name: a lab's name has 1 to 16" in capsys.readouterr().err
 
 
-def test_the_name_may_come_before_the_word(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_name_may_come_before_the_word_and_is_kept_under_sudo(monkeypatch, capsys) -> None:
     monkeypatch.setenv(labname.VARIABLE, "default")
     assert cli.main(["--name", "nobodys", "status"]) == 1
     assert "no lab of the name nobodys is running" in capsys.readouterr().out
-
-
-def test_a_command_that_starts_again_under_sudo_keeps_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(labname.VARIABLE, "blue")
     assert root.with_name(["fault", "link-down", "p0l0-p0s0"]) == ["fault", "--name", "blue", "link-down", "p0l0-p0s0"]
     assert root.with_name(["--name", "blue", "up"]) == ["--name", "blue", "up"]

@@ -159,16 +159,11 @@ def test_the_places_that_a_command_line_writes_are_known(words: str, places: set
 
 @pytest.mark.root
 @pytest.mark.usefixtures("under_sudo")
-def test_a_file_that_a_command_names_by_itself_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_a_command_names_by_itself_and_a_capture_are_the_users(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(packing, "tracked", list)
     assert cli.main(["course", "pack", "5", "--for", "gradescope", "--key", "k"]) == 0
     assert owners(*tmp_path.glob("*.zip")) == {12345}
-
-
-@pytest.mark.root
-@pytest.mark.usefixtures("under_sudo")
-def test_a_capture_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a lab and tcpdump: another function writes the file."""
+    # Without a lab and tcpdump: another function writes the file.
     monkeypatch.setattr(capture, "check", lambda *_, **__: None)
     monkeypatch.setattr(capture, "captured", lambda asked: Path(asked.write).write_bytes(b""))
     assert cli.main(["capture", "p0l0-p0s0", "--write", "made.pcap"]) == 0

@@ -109,7 +109,7 @@ def test_a_copy_that_was_edited_is_said_to_be_another(tmp_path: Path, capsys: py
     assert (run / "verdict.json").read_text() == first
 
 
-def test_a_fuller_journal_is_not_replaced_by_a_lesser_one(runs: Path) -> None:
+def test_a_fuller_journal_is_not_replaced_by_a_lesser_one_which_makes_a_run_unknown_and_not_false(runs: Path) -> None:
     run = find(runs, "latest")
     whole = (run / "journal.jsonl").read_bytes()
     part = run / "journal" / "h0.jsonl"
@@ -117,14 +117,7 @@ def test_a_fuller_journal_is_not_replaced_by_a_lesser_one(runs: Path) -> None:
     part.write_bytes(b"".join(lines[: len(lines) // 2]))
     assert report(runs) == 0
     assert (run / "journal.jsonl").read_bytes() == whole
-
-
-def test_a_journal_that_ends_too_early_makes_a_run_unknown_and_not_false(runs: Path) -> None:
-    run = find(runs, "latest")
     (run / "journal.jsonl").unlink()
-    part = run / "journal" / "h0.jsonl"
-    lines = part.read_bytes().splitlines(keepends=True)
-    part.write_bytes(b"".join(lines[: len(lines) // 2]))
     assert report(runs) == 3
     assert "h0" in (run / "summary.txt").read_text()
 

@@ -39,7 +39,7 @@ def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def test_a_lock_file_is_made_for_its_owner_alone_and_an_old_one_is_closed_to_others(tmp_path: Path) -> None:
+def test_a_lock_file_is_its_owners_alone_also_an_old_one_and_a_link_or_a_fifo_is_refused(tmp_path: Path) -> None:
     old = tmp_path / "old"
     old.touch(0o644)
     for path in (old, tmp_path / "new"):
@@ -49,9 +49,6 @@ def test_a_lock_file_is_made_for_its_owner_alone_and_an_old_one_is_closed_to_oth
         path.touch(0o644)
         locks.close_to_others(path)
         assert mode(path) == 0o600
-
-
-def test_a_lock_that_is_a_link_or_a_fifo_is_refused(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.touch(0o644)
     (tmp_path / "link").symlink_to(victim)

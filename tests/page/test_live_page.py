@@ -273,27 +273,6 @@ def test_sigterm_ends_both_runs_of_a_race_and_both_are_judged(tmp_path: Path) ->
         assert json.loads((path / "verdict.json").read_text())["verdict"] == "unknown"
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["--world", "simulated", "--transport", "mrc,roce"], "race with --world simulated --view"),
-        (["--view", "--transport", "mrc,roce"], "race with --world simulated --view"),
-        (["--world", "simulated", "--view", "--transport", "mrc,mrc"], "two different transports"),
-        (["--world", "simulated", "--view", "--transport", "mrc,roce,roce-8qp"], "two different transports"),
-        (["--world", "simulated", "--view", "--transport", "mrc,tcp"], "no transport 'tcp'"),
-        (["--world", "simulated", "--view", "--transport", "mrc,"], "no transport ''"),
-        (
-            ["--world", "simulated", "--view", "--transport", "mrc,roce", "--setting", "selection=reps"],
-            "no setting 'sel",
-        ),
-        (["--world", "simulated", "--view", "--transport", "mrc,roce", "--format", "json"], "a race has two"),
-    ],
-)
-def test_a_race_that_cannot_be_is_refused_before_anything_is_made(words, why, tmp_path, refused) -> None:
-    assert why in refused("run", "smoke", *words, "--runs", str(tmp_path))
-    assert not list(tmp_path.iterdir())
-
-
 def told(run: Run) -> list[dict[str, object]]:
     """All but the runner's process id, how it was called, and what a page wants to know of switches and packets."""
     others = ("process", "options", "sampled", "memory")

@@ -136,13 +136,10 @@ def test_a_calibrating_number_counts_for_nothing_and_a_row_without_a_number_of_o
     assert compared(quantity(5.0), None).verdict == NOT_RUN
 
 
-def test_a_transient_is_diluted_in_a_real_sample_of_the_papers_length() -> None:
+def test_a_transient_is_diluted_in_a_sample_of_the_papers_length_and_a_compressed_second_is_a_part() -> None:
     # 100 Gb/s missing for 22 ms in a sample of 220 ms take a tenth of 100 Gb/s off.
     assert sample_gbps(1533.0, 100e9 * 0.022, 0.22) == pytest.approx(1523.0)
     assert sample_gbps(1.0, 1e12, 0.22) == 0.0
-
-
-def test_a_compressed_second_is_that_much_of_the_run() -> None:
     clock = Clock.compressed(B, 10_000)
     assert clock.lab_s(1.0) * B.pace == pytest.approx(1e-4)
     fault = clock.fault(5.0, "port-down", "h0.p0", until=17.0)
@@ -441,16 +438,13 @@ def test_the_counts_in_json_are_those_of_its_rows_without_those_of_elsewhere() -
     assert content["judged"] == content["without_power"] == 0
 
 
-def test_an_order_of_two_calibrated_numbers_does_not_count() -> None:
+def test_an_order_of_two_calibrated_numbers_or_against_a_rate_of_nothing_does_not_count() -> None:
     figure = own_figure()
     same = replace(figure, quantities=tuple(replace(one, calibrates=True) for one in figure.quantities))
     content = json.loads(standing.document([made(["one"], same)]))
     assert (content["order_compared"], content["order_agree"]) == (0, 0)
     assert "| 99 | rate | dull | 1.25 | 1 | calibration |" in text_of(page.html([made(["one"], same)]))
-
-
-def test_an_order_against_a_rate_of_nothing_does_not_count() -> None:
-    """A collective that did not end within its run measures 0: whoever is ahead of it has not won a comparison."""
+    # A collective that did not end within its run measures 0: whoever is ahead of it has not won a comparison.
     row = Row("k", 1, "made", metrics={"rate": 80.0, "nothing": 0.0, "other": 95.0, "broken": 5.0}, curves={})
     ended, dull = (replace(one, measured=f"one:{name}") for one, name in zip(
         (own_figure().quantities[0], own_figure().quantities[2]), ("rate", "nothing"), strict=True

@@ -124,7 +124,7 @@ def line(t_s: float, node: str, verb: str, target: str, state: str) -> dict[str,
     return {"t_ns": round(t_s * SECOND), "node": node, "kind": "fault", **fields}
 
 
-def test_a_fault_of_the_timeline_that_somebody_undoes_ends_there() -> None:
+def test_a_fault_that_somebody_undoes_ends_there_and_one_that_begins_again_takes_its_place() -> None:
     (span,) = fault_spans(
         [
             line(1, "runner", "link-down", "p0l0-p0s0", "begin"),
@@ -133,9 +133,6 @@ def test_a_fault_of_the_timeline_that_somebody_undoes_ends_there() -> None:
         ]
     )
     assert (span.stop_ns, span.by_hand) == (2 * SECOND, False)
-
-
-def test_a_fault_that_begins_again_takes_the_place_of_the_one_before() -> None:
     spans = fault_spans(
         [line(t_s, "lab", "loss", "p0l0>p0s1", state) for t_s, state in ((1, "begin"), (2, "begin"), (3, "end"))]
     )

@@ -155,10 +155,6 @@ def test_programs_of_a_scenario_get_their_words_and_failed_or_late_ones_are_jour
     assert world.processes["h2"].terminated
 
 
-def test_only_known_places_are_filled_in() -> None:
-    assert filled("{host}:{other}:{}", {"host": "h1"}) == "h1:{other}:{}"
-
-
 # --- judging --------------------------------------------------------------------------------------------------------
 
 
@@ -195,12 +191,13 @@ def test_a_run_without_its_program_shows_nothing(tmp_path: Path) -> None:
     assert commands.ended_well()(Run.open(directory.path)).holds is None
 
 
-def test_the_scenario_keeps_its_faults_and_phases_and_loses_its_traffic() -> None:
+def test_the_scenario_keeps_its_faults_and_phases_loses_its_traffic_and_only_known_places_are_filled_in() -> None:
     own = library.find("link-flap")
     made = with_command(own, Command("true 'a b'", ("h0", "h1")))
     assert (made.timeline, made.phases, made.plan) == (own.timeline, own.phases, own.plan)
     assert made.command is not None
     assert made.command.argv == ("true", "a b")
+    assert filled("{host}:{other}:{}", {"host": "h1"}) == "h1:{other}:{}"
 
 
 # --- a whole run ----------------------------------------------------------------------------------------------------

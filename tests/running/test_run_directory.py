@@ -70,8 +70,16 @@ def test_what_was_made_is_what_was_not_there(tmp_path: Path) -> None:
     assert {made.path for made in second.made} == {second.path, tmp_path / "new/runs/latest"}
 
 
-def test_without_a_link_the_latest_run_is_the_newest(tmp_path: Path) -> None:
-    """Such as in a folder of runs that was copied without links."""
+def test_without_runs_or_behind_a_link_to_none_there_is_no_latest_run_and_without_a_link_it_is_the_newest(
+    tmp_path,
+) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no run yet in .* SCENARIO/RUN with an options\.json"):
+        find(tmp_path, "latest")
+    made(tmp_path, "spray", 1)
+    rmtree(made(tmp_path, "smoke", 1))
+    with pytest.raises(FileNotFoundError, match="no run 'latest'; there is: spray/"):
+        find(tmp_path, "latest")
+    # Such as in a folder of runs that was copied without links.
     made(tmp_path, "spray", 1)
     newest = made(tmp_path, "smoke", 1).resolve()
     assert find(tmp_path, "latest") == newest
@@ -79,18 +87,6 @@ def test_without_a_link_the_latest_run_is_the_newest(tmp_path: Path) -> None:
     assert find(tmp_path, "latest") == newest
     with pytest.raises(FileNotFoundError, match="no run 'lastest'; there is: latest, sp"):
         find(tmp_path, "lastest")
-
-
-def test_a_link_to_a_run_that_is_gone_is_no_other_run(tmp_path: Path) -> None:
-    made(tmp_path, "spray", 1)
-    rmtree(made(tmp_path, "smoke", 1))
-    with pytest.raises(FileNotFoundError, match="no run 'latest'; there is: spray/"):
-        find(tmp_path, "latest")
-
-
-def test_a_folder_without_runs_has_no_latest_one(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no run yet in .* SCENARIO/RUN with an options\.json"):
-        find(tmp_path, "latest")
 
 
 def test_a_folder_that_goes_while_runs_are_listed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,16 +66,6 @@ def test_every_fault_of_the_faults_phase_is_undone_before_healing_ends(name: str
             assert fault.at_s + fault.for_s <= setting.phases[fault.phase]
 
 
-def test_link_flaps_never_hit_a_link_that_is_down_already() -> None:
-    scenario = library.find("link-flap")
-    for seed in range(50):
-        held: dict[str, float] = {}
-        for fault in scenario.timeline(setting_for(scenario, seed)):
-            assert held.get(fault.target, -1.0) <= fault.at_s
-            assert fault.for_s is not None
-            held[fault.target] = fault.at_s + fault.for_s
-
-
 @pytest.mark.parametrize("short", [False, True])
 def test_link_flaps_are_spread_over_their_phase_and_stay_as_many_on_the_single_plane(short: bool) -> None:
     scenario = library.find("link-flap").shortened() if short else library.find("link-flap")

@@ -205,12 +205,9 @@ def test_a_sweep_starts_no_more_runs_at_once_than_memory_holds(tmp_path, monkeyp
     assert "8 runs at once" not in said
 
 
-def test_the_number_of_runs_at_once_leaves_a_tenth_of_memory_free() -> None:
+def test_a_prepared_run_says_what_it_takes_and_runs_at_once_leave_a_tenth_of_memory_free(tmp_path: Path) -> None:
     assert runs_at_once(100, 1000) == 9
     assert runs_at_once(100, 50) == 1
-
-
-def test_a_prepared_run_says_what_it_takes(tmp_path: Path) -> None:
     spec = chosen([str(write_quick(tmp_path)), "--world", "simulated", "--seed", "1"])
     assert prepare(spec).needed == estimate.estimate(spec)
 

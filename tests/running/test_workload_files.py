@@ -134,7 +134,7 @@ def test_a_matrix_runs_on_real_links_with_its_times_stretched(tmp_path: Path):
     assert 40_000_000 < late["start_ns"] - begin_ns < 500_000_000
 
 
-def test_placements_are_permutations_of_all_hosts():
+def test_placements_are_permutations_of_all_hosts_and_jobs_of_one_file_have_own_names():
     plan = load_plan("lab")
     hosts = {host.name for host in plan.hosts()}
     assert placed(plan, "packed", 1) == [f"h{number}" for number in range(8)]
@@ -143,9 +143,6 @@ def test_placements_are_permutations_of_all_hosts():
     ]
     assert set(placed(plan, "rail", 1)) == set(placed(plan, "random", 1)) == hosts
     assert placed(plan, "random", 1) == placed(plan, "random", 1) != placed(plan, "random", 2)
-
-
-def test_jobs_of_one_file_have_names_of_their_own():
     assert Source.parse("a/x.goal,b/x.goal,c.cm").names() == ["x-0", "x-1", "c"]
     with pytest.raises(ScheduleError):
         Source.parse("a.goal@packed@rail")

@@ -104,16 +104,13 @@ def test_weights_are_the_same_only_where_every_bit_is(tmp_path, made, holds):
     assert ("after step 4" in finding.reason) is not holds
 
 
-def test_a_job_that_died_is_told_with_its_cause_and_how_far_it_came(tmp_path):
+def test_a_job_that_died_is_told_with_cause_and_steps_and_a_standard_that_did_not_end_proves_nothing(tmp_path):
     run = run_of(tmp_path, 6, cause="retry_exceeded")
     found = jobs.finished("faulty")(run)
     assert (found.holds, "retry_exceeded" in found.reason) == (False, True)
     assert jobs.finished("clean")(run).holds is True
     found = jobs.same_weights("clean", "faulty", 10)(run)
     assert (found.holds, "after 6 of 10 steps; so far no bit differs" in found.reason) == (False, True)
-
-
-def test_a_standard_that_did_not_come_to_its_end_proves_nothing(tmp_path):
     assert jobs.same_weights("clean", "faulty", 11)(run_of(tmp_path, 10)).holds is None
     assert jobs.over_before("clean", "faults")(run_of(tmp_path, 10)).holds is True
     assert jobs.over_before("faulty", "faults")(run_of(tmp_path, 10)).holds is None

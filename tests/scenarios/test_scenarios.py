@@ -261,10 +261,6 @@ def wrong(verdict: Verdict) -> dict[str, str]:
     return {finding.check: finding.reason for finding in verdict.findings if finding.holds is not True}
 
 
-def test_a_dark_transceiver_fails_its_queue_pairs_and_the_job_and_nothing_else(tmp_path: Path) -> None:
-    assert wrong(simulate(nic_optics.SCENARIO, tmp_path)) == {}
-
-
 @pytest.mark.slow
 def test_where_retries_are_without_end_the_job_waits_for_the_light(tmp_path: Path) -> None:
     """MRC by its sources has the retries of the API's examples, and no queue pair fails."""
@@ -284,10 +280,6 @@ def test_half_a_nic_that_is_dark_fails_nothing(tmp_path: Path) -> None:
 
     found = wrong(simulate(replace(nic_optics.SCENARIO, timeline=one_port), tmp_path))
     assert set(found) == {"queue pairs", "job fails", "next job"}
-
-
-def test_mrc_stays_on_a_lossy_port_until_a_policy_takes_its_plane_out(tmp_path: Path) -> None:
-    assert wrong(simulate(lossy_port.SCENARIO, tmp_path)) == {}
 
 
 @pytest.mark.slow

@@ -256,7 +256,7 @@ def lines(*kinds: Entry) -> Run:
     return Run(sorted(found, key=lambda line: int(line["t_ns"])))
 
 
-def test_a_plane_that_is_taken_to_be_down_in_the_end_is_told() -> None:
+def test_a_plane_taken_to_be_down_in_the_end_and_a_workload_that_got_what_was_not_sent_are_told() -> None:
     def plane(t_s: float, state: str) -> Entry:
         return (t_s, "h1", "plane", {"plane": 0, "side": "peer", "peer": "h2", "state": state})
 
@@ -264,6 +264,9 @@ def test_a_plane_that_is_taken_to_be_down_in_the_end_is_told() -> None:
     finding = planes_healed()(lines(plane(2, "up"), plane(3, "down")))
     assert finding.reason == "h1 takes that of h2 port in plane 0 to be down at the end"
     assert finding.holds is False
+    stop = {"name": "main", "state": "stop", "outcome": "failed", "cause": "h0 sent immediate 0x3"}
+    finding = workloads_end_well()(lines((5.0, "h1", "workload", stop)))
+    assert (finding.holds, finding.reason) == (False, "h1: h0 sent immediate 0x3")
 
 
 @pytest.mark.parametrize(
@@ -274,12 +277,6 @@ def test_a_path_that_comes_back_before_its_probes_can_is_told(back_s: float, cau
     out = (2.0, "h1", "ev", {**path, "old": "good", "new": "assumed_bad", "cause": "loss"})
     back = (back_s, "h1", "ev", {**path, "old": "assumed_bad", "new": "good", "cause": cause})
     assert probes_counted()(lines(out, back)).holds is holds
-
-
-def test_a_workload_that_got_what_nobody_sent_is_told() -> None:
-    stop = {"name": "main", "state": "stop", "outcome": "failed", "cause": "h0 sent immediate 0x3"}
-    finding = workloads_end_well()(lines((5.0, "h1", "workload", stop)))
-    assert (finding.holds, finding.reason) == (False, "h1: h0 sent immediate 0x3")
 
 
 @pytest.mark.parametrize(("beyond", "holds"), [(0, False), (3, True)])
@@ -473,23 +470,20 @@ def test_every_planted_bug_is_found_and_shrunk_to_at_most_three_entries(name: st
     assert result["run_again"] == 1
 
 
-def test_every_sentence_that_must_hold_has_a_name_of_its_own() -> None:
+def test_sentences_that_must_hold_have_own_names_and_paths_need_not_be_good_where_queues_lose() -> None:
     names = [check.__qualname__ for check in must_hold(setting_of(draw(1)))]
     assert len(names) == len(set(names)) >= 12
-
-
-@pytest.mark.parametrize("name", FOUND)
-def test_what_a_hunt_has_found_is_mended(name: str) -> None:
-    assert attempt(FOUND[name]).broken == {}
-
-
-def test_paths_need_not_be_good_where_full_queues_lose_packets() -> None:
-    """A hunt found a loaded fabric without trimming, whose last loss came just before the end."""
+    # A hunt found a loaded fabric without trimming, whose last loss came just before the end.
     usual = a_case()
     names = {check.__qualname__ for check in must_hold(setting_of(replace(usual, plan_keys={})))}
     without = replace(usual, plan_keys={"trimming": {"enabled": False}})
     fewer = {check.__qualname__ for check in must_hold(setting_of(without))}
     assert names - fewer == {"paths_healed"}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_a_hunt_has_found_is_mended(name: str) -> None:
+    assert attempt(FOUND[name]).broken == {}
 
 
 def setting_of(case: Case) -> Setting:
@@ -499,7 +493,7 @@ def setting_of(case: Case) -> Setting:
 # --- settings of the user's
 
 
-def test_a_users_settings_are_in_every_case_and_go_before_drawn_ones() -> None:
+def test_a_users_settings_are_in_every_case_before_drawn_ones_and_shrinking_keeps_them(tmp_path: Path) -> None:
     given = {"selection": "reps", "evs_active": 8}
     for seed in range(30):
         case, plain = draw(seed, given), draw(seed)
@@ -507,9 +501,6 @@ def test_a_users_settings_are_in_every_case_and_go_before_drawn_ones() -> None:
         assert case.transport_settings == {**plain.settings, **given}
         assert case.spec().choices.transport.settings == case.transport_settings
         assert survivable(case.plan, case.faults, paths_known(case.plan, case.transport_settings))
-
-
-def test_shrinking_keeps_a_users_settings(tmp_path: Path) -> None:
     case = replace(a_case(FAULTS[0]), given={"selection": "reps"})
     broken = AttemptOutcome({"messages": "one is missing"})
     shrunk = Shrinker(lambda smaller: broken).shrink(case, broken)

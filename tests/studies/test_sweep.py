@@ -108,12 +108,9 @@ def test_each_choice_that_all_variants_share_is_in_the_name_of_the_page(words: l
     assert name_of(plain) == name_of(list(plain))
 
 
-def test_files_of_one_name_in_two_folders_have_two_pages(tmp_path: Path) -> None:
+def test_files_of_one_name_have_two_pages_and_rows_name_the_choices_that_all_variants_share(tmp_path: Path) -> None:
     one, other = ([Variant(str(tmp_path / folder / "mine.py"))] for folder in ("a", "b"))
     assert name_of(one) != name_of(other)
-
-
-def test_rows_name_the_choices_that_all_variants_share() -> None:
     rows = [Row("k", 1, "true")]
     found = [statement(Variant("smoke", others=(("rate", rate),)), "A claim", rows) for rate in ("50", "100")]
     head, first, second = report.csv_text(found).splitlines()

@@ -127,13 +127,16 @@ def test_a_stopping_rule_finds_out_what_is_far_from_a_high_or_modest_target() ->
         assert test.known is wanted
 
 
-def test_unknown_runs_are_never_passes_and_refute_nothing() -> None:
+def test_unknown_runs_are_told_apart_are_never_passes_and_refute_nothing() -> None:
     test = Until(0.99)
     assert [test.add("unknown") for _ in range(2000)][-1] is None
     mixed = Until(0.99)
     assert [mixed.add(verdict) for verdict in ["true"] * 331 + ["unknown"]][-1] is None
     assert [mixed.add("true") for _ in range(200)][-1] is None
     assert [mixed.add("true") for _ in range(60)][-1] is True
+    found = statement(Variant("smoke"), "claim", rows(300, "tttu"))
+    assert (found.verdicts["true"].count, found.verdicts["unknown"].count) == (225, 75)
+    assert found.verdicts["true"].value == 0.75
 
 
 def test_words_for_a_share_are_read_and_refused() -> None:
@@ -193,12 +196,6 @@ def rows(count: int, verdicts: str, **metrics: float) -> list[Row]:
     return [Row(f"k{n}", n, names[verdicts[n % len(verdicts)]], metrics=metrics) for n in range(count)]
 
 
-def test_unknown_runs_are_told_apart_and_are_no_passes() -> None:
-    found = statement(Variant("smoke"), "claim", rows(300, "tttu"))
-    assert (found.verdicts["true"].count, found.verdicts["unknown"].count) == (225, 75)
-    assert found.verdicts["true"].value == 0.75
-
-
 def test_only_variants_that_differ_in_one_thing_are_contrasted() -> None:
     mrc, roce = Variant("smoke"), Variant("smoke", "roce")
     other = Variant("smoke", "roce", sets=(("trimming.enabled", "false"),))
@@ -222,16 +219,13 @@ def test_a_document_says_what_a_sweep_stopped_at_and_what_its_numbers_are() -> N
 # --- the numbers of one run
 
 
-def test_metrics_of_a_run_with_a_dip_are_what_the_dip_says() -> None:
+def test_metrics_of_a_run_say_what_its_dip_says_and_none_that_needs_a_missing_part() -> None:
     """Half of the goodput for 2 s of the 10 s under faults; a step of 3 s; goodput back once the link is up again."""
     found = measured(Run(made_up_lines(dip=0.5, slow_step_ns=3_000_000_000)))
     assert found["goodput_kept"] == pytest.approx(0.9, abs=0.01)
     assert found["p99_step"] > 2
     assert found["fault_cost"] > 0
     assert found["fault_cost"] == float(f"{found['fault_cost']:.9g}")
-
-
-def test_a_run_that_was_broken_off_has_no_number_that_needs_the_missing_part() -> None:
     found = measured(Run([]))
     assert set(found) <= {"goodput", "resent"}
     made = made_up_lines()

@@ -69,11 +69,16 @@ def test_a_wires_overhead_and_a_nics_latency_lengthen_the_round_trip():
     assert (faster.links.nic_latency_ns, faster.links.wire_overhead_bytes) == (200, 24)
 
 
-def test_a_plan_is_found_by_its_path_too(tmp_path):
+def test_a_plan_is_found_by_its_path_and_a_complaint_about_the_file_names_it(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(MINIMAL)
     assert load_plan(file).name == "x"
     assert load_plan(str(PLANS_DIR / "tiny.toml")).name == "tiny"
+    file.write_text('name = "mine"\n[fabric]\nplanes = 0\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n')
+    with pytest.raises(PlanError, match=rf"^{file}: fabric.planes is 0"):
+        load_plan(file, {"trimming.enabled": "false"})
+    with pytest.raises(PlanError, match=r"^--set foo=1: foo is no key"):
+        load_plan(file, {"foo": "1", "fabric.planes": "2"})
 
 
 @pytest.mark.parametrize(
@@ -247,15 +252,6 @@ def test_a_complaint_names_the_overrides_that_cause_it_and_the_rule(overrides, m
         load_plan("tiny", overrides)
 
 
-def test_a_complaint_about_the_file_names_the_file(tmp_path):
-    file = tmp_path / "mine.toml"
-    file.write_text('name = "mine"\n[fabric]\nplanes = 0\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n')
-    with pytest.raises(PlanError, match=rf"^{file}: fabric.planes is 0"):
-        load_plan(file, {"trimming.enabled": "false"})
-    with pytest.raises(PlanError, match=r"^--set foo=1: foo is no key"):
-        load_plan(file, {"foo": "1", "fabric.planes": "2"})
-
-
 def test_an_unknown_kind_of_switch_in_the_environment_is_named(monkeypatch):
     monkeypatch.setenv("MRCLAB_SWITCH", "tofino")
     with pytest.raises(PlanError, match=r"MRCLAB_SWITCH must be one of embedded, bmv2, linux \(got 'tofino'\)"):
@@ -287,7 +283,7 @@ def test_thresholds_and_headroom_scale_with_rate_and_delay(gbps: int) -> None:
     assert headroom_bytes(farther, TO_HOST) - headroom_bytes(plan, TO_HOST) == 2 * 800 * gbps // 8
 
 
-def test_only_the_baselines_data_is_lossless_and_only_where_it_is_asked_for() -> None:
+def test_only_the_baselines_data_is_lossless_where_asked_for_and_real_ports_have_room_for_late_processes() -> None:
     assert (classes(LOSSY), classes(PLAN)) == (0, 1 << 3)
     assert (nic_profile(LOSSY, LOSSY.host("h0"))["pfc_classes"], port_settings(LOSSY, TO_HOST)) == (0, {})
     assert nic_profile(PLAN, PLAN.host("h0"))["pfc_classes"] == 1 << 3
@@ -298,9 +294,6 @@ def test_only_the_baselines_data_is_lossless_and_only_where_it_is_asked_for() ->
         on: [e.args for e in found if isinstance(e, TableEntry) and e.match == dscp] for on, found in entries.items()
     }
     assert priorities == {False: [(ROCE, 0)], True: [(ROCE, 3)]}
-
-
-def test_real_ports_have_the_same_with_room_for_late_processes() -> None:
     (device,) = serve_config(PLAN, [leaf(0, 0)], SOCKETS)["devices"]
     (lossy,) = serve_config(LOSSY, [leaf(0, 0)], SOCKETS)["devices"]
     assert {key: value for key, value in device["ports"][0].items() if key.startswith("pfc_")} == port_settings(

@@ -41,7 +41,7 @@ def test_no_process_obeys_settings_of_a_folder_that_may_be_another_users(place: 
     assert not (tmp_path / "written").exists()
 
 
-def test_a_process_learns_its_place_and_what_others_have_put() -> None:
+def test_a_process_learns_its_place_and_what_others_have_put_and_two_runs_share_no_name() -> None:
     manager = ProcessManager(2)
     assert asked(manager, 0, "init pmi_version=1 pmi_subversion=1") == {
         "cmd": "response_to_init", "pmi_version": "1", "pmi_subversion": "1", "rc": "0",
@@ -54,6 +54,9 @@ def test_a_process_learns_its_place_and_what_others_have_put() -> None:
     assert asked(manager, 0, "get kvsname=k key=address") == {"cmd": "get_result", "rc": "0", "value": "here=1"}
     assert asked(manager, 1, "finalize") == {"cmd": "finalize_ack"}
     assert manager.finished == {1}
+    names = {asked(ProcessManager(1), 0, "get_my_kvsname")["kvsname"] for _ in range(20)}
+    assert len(names) == 20
+    assert max(map(len, names)) < 256
 
 
 def test_a_barrier_opens_for_all_when_the_last_one_comes_and_closes_again() -> None:
@@ -63,12 +66,6 @@ def test_a_barrier_opens_for_all_when_the_last_one_comes_and_closes_again() -> N
         assert manager.answers(2, b"cmd=barr") == []
         assert manager.answers(1, b"cmd=barrier_in\n") == []
         assert manager.answers(2, b"ier_in\n") == [(rank, b"cmd=barrier_out\n") for rank in range(3)]
-
-
-def test_two_runs_share_no_name() -> None:
-    names = {asked(ProcessManager(1), 0, "get_my_kvsname")["kvsname"] for _ in range(20)}
-    assert len(names) == 20
-    assert max(map(len, names)) < 256
 
 
 @pytest.fixture

@@ -115,7 +115,7 @@ def test_a_lab_whose_run_was_killed_is_abandoned_status_says_so_and_up_replaces_
     assert [(row["state"], row["run"]) for row in commands.rows()] == [("running", "link-flap")]
 
 
-def test_a_second_up_of_a_name_is_refused_and_says_how_to_have_another() -> None:
+def test_a_second_up_of_a_name_is_refused_and_another_is_up_while_one_is_being_changed() -> None:
     Lab.up(KERNEL_TINY, name=BLUE)
     with pytest.raises(LabRunningError, match=r"a lab of the name blue is there already: .*`down --name blue` ends it"):
         Lab.up(KERNEL_TINY, name=BLUE)
@@ -123,9 +123,6 @@ def test_a_second_up_of_a_name_is_refused_and_says_how_to_have_another() -> None
         Lab.attach()
     with pytest.raises(NoLabError, match="no lab of the name red is running: `up --name red` starts one"):
         Lab.attach(name=RED)
-
-
-def test_while_one_lab_is_being_changed_another_can_be() -> None:
     with state.locked(BLUE.root):
         with pytest.raises(LabError, match="being changed"):
             down(BLUE)

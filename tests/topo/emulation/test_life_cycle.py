@@ -171,7 +171,7 @@ def test_a_down_that_was_killed_is_finished_by_the_next(nothing_left):
         assert not state.ROOT.exists()
 
 
-def test_down_ends_a_lab_of_another_version(nothing_left):
+def test_down_ends_a_lab_of_another_version_and_refuses_a_record_that_it_cannot_read(nothing_left):
     Lab.up(KERNEL_TINY)
     record = json.loads((state.ROOT / "lab.json").read_text())
     record["plan"]["links"]["colour"] = "green"
@@ -179,9 +179,6 @@ def test_down_ends_a_lab_of_another_version(nothing_left):
     with pytest.raises(LabError, match=r"another version .*links.colour is no key.*`down` removes it"):
         Lab.attach()
     assert down() is True
-
-
-def test_down_refuses_a_record_that_it_cannot_read(nothing_left):
     Lab.up(KERNEL_TINY)
     path = state.ROOT / "lab.json"
     good = path.read_text()
@@ -218,10 +215,14 @@ def test_whoever_brought_a_lab_up_waits_for_a_down_that_is_at_work(nothing_left,
         assert not answer.result()
 
 
-def test_down_is_done_when_there_is_nothing(nothing_left):
+def test_down_is_done_when_there_is_nothing_and_a_plan_for_showing_is_not_run(nothing_left):
     assert down() is False
     with pytest.raises(NoLabError, match="no lab is running"):
         Lab.attach()
+    with pytest.raises(LabError, match="6144 switches: it is for showing"):
+        Lab.up(load_plan("paper"))
+    with pytest.raises(LabError, match="switches of 510 ports: P4 switches number 509"):
+        Lab.up(replace(TINY, spines=254, hosts_per_leaf=256))
 
 
 def test_a_strangers_namespace_is_named_and_not_touched(nothing_left):
@@ -242,10 +243,3 @@ def test_a_failing_provision_leaves_nothing(nothing_left, require_kind):
 
     with pytest.raises(RuntimeError, match="8 switches refused"):
         Lab.up(TINY, provision=refuse)
-
-
-def test_a_plan_for_showing_is_not_run(nothing_left):
-    with pytest.raises(LabError, match="6144 switches: it is for showing"):
-        Lab.up(load_plan("paper"))
-    with pytest.raises(LabError, match="switches of 510 ports: P4 switches number 509"):
-        Lab.up(replace(TINY, spines=254, hosts_per_leaf=256))
