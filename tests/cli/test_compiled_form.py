@@ -48,10 +48,7 @@ def test_a_long_command_has_the_endpoint_compiled_and_starts_again(
     ("form", "arguments", "seconds"),
     [(Form(True, "gcc"), WHOLE, 1e6), (TCC, WHOLE, LONG_S - 1), (TCC, WITHIN_ANOTHER, LONG_S)],
 )
-def test_a_compiled_process_goes_on_without_a_word(
-    builds: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: Form,
-    arguments: argparse.Namespace, seconds: float,
-) -> None:  # fmt: skip
+def test_a_compiled_process_goes_on_without_a_word(builds, monkeypatch, capsys, form: Form, arguments, seconds) -> None:
     monkeypatch.setattr(compiled, "FORM", form)
     want_compiled(arguments, seconds)
     assert (builds, capsys.readouterr().err) == ([], "")
@@ -67,9 +64,8 @@ def test_a_compiled_process_goes_on_without_a_word(
     ],
 )
 def test_who_runs_interpreted_says_so_once_with_the_reason(
-    builds: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    arguments: argparse.Namespace, environment: dict[str, str], seconds: float, reason: str,
-) -> None:  # fmt: skip
+    builds, monkeypatch, capsys, arguments: argparse.Namespace, environment: dict[str, str], seconds: float, reason: str
+) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     want_compiled(arguments, seconds)

@@ -87,7 +87,7 @@ def test_a_link_in_a_journals_place_is_refused(tmp_path: Path, dangling: bool) -
     assert victim.read_text() == "precious" if not dangling else not victim.exists()
 
 
-def test_a_link_in_the_place_of_a_journals_next_file_is_refused(tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_a_journals_next_file_and_a_fifo_in_its_own_are_refused_at_once(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / "j.new").symlink_to(victim)
@@ -95,15 +95,12 @@ def test_a_link_in_the_place_of_a_journals_next_file_is_refused(tmp_path: Path) 
     with pytest.raises(NotPlainError, match=r"j\.new must be a regular file"):
         journal.write("x", text="a line that is longer than the file may be")
     assert victim.read_text() == "precious"
-
-
-def test_a_fifo_in_a_journals_place_is_refused_at_once(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "j")
+    os.mkfifo(tmp_path / "fifo")
     with pytest.raises(NotPlainError, match="must be a regular file"):
-        Journal(tmp_path / "j", "h0")
-    reader = os.open(tmp_path / "j", os.O_RDONLY | os.O_NONBLOCK)
+        Journal(tmp_path / "fifo", "h0")
+    reader = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
     with pytest.raises(NotPlainError, match="must be a regular file"):
-        Journal(tmp_path / "j", "h0")
+        Journal(tmp_path / "fifo", "h0")
     os.close(reader)
 
 

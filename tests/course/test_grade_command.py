@@ -48,15 +48,13 @@ def rows(tmp_path: Path, name: str = "grades.csv") -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-def test_a_text_without_a_form_in_utf8_spoils_no_grading(tmp_path: Path) -> None:
+def test_a_text_without_a_form_in_utf8_spoils_no_grading_and_no_old_result(tmp_path: Path) -> None:
     (tmp_path / "in" / "eve").mkdir(parents=True)
     (tmp_path / "in" / "eve" / USIDS.file).write_text('raise ValueError("\\ud800 hello")\n')
     for _ in range(2):
         assert graded(tmp_path) == 0
         assert "ValueError: ? hello" in rows(tmp_path)[0]["first failure"]
-
-
-def test_an_old_result_with_such_a_text_can_be_written() -> None:
+    # nor does an old result with such a text
     test = TestResult("one", "t", 1, TestOutcome(False, "\ud800", "\udfff", look=("\ud800",)), 0.1, "\ud800")
     document = CheckResult(1, "anna", 7, "", (test,), 0.1, trouble="\ud800").document()
     read = CheckResult.read(json.loads(json.dumps(document)))
@@ -121,9 +119,7 @@ def test_whatever_a_check_imports_is_in_the_version_of_its_result() -> None:
     assert [str(path) for path in inside if path.name != "__init__.py"] == []
 
 
-def test_machines_with_a_common_folder_write_tables_of_all_results(
-    submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_machines_with_a_common_folder_write_tables_of_all_results(submissions, tmp_path, monkeypatch, capsys) -> None:
     for name in ("anna", "ben"):  # in different parts
         (submissions / name / "spray.py").write_text(reference(find("spray"), 0))
     (submissions / "ben" / USIDS.file).unlink()

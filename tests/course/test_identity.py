@@ -13,7 +13,6 @@ from rich.console import Console
 from cli.main import main
 from course import checking
 from course.catalogue import LABS, find
-from course.exercise import Exercise
 from course.result import CheckResult, TestOutcome, TestResult
 from course.student import Student
 from course.student_folder import StudentFolder
@@ -44,9 +43,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return seen
 
 
-def test_without_a_key_every_step_says_that_it_counts_for_no_class(
-    mylab: Path, quick: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_key_every_step_says_that_it_counts_for_no_class(mylab: Path, quick, capsys) -> None:
     for words in (["start", "1"], ["check", "1"]):
         main(words)
         said = " ".join(capsys.readouterr().out.split())
@@ -56,9 +53,7 @@ def test_without_a_key_every_step_says_that_it_counts_for_no_class(
     assert "without a course key" in capsys.readouterr().out
 
 
-def test_under_a_key_every_step_says_whose_questions_these_are(
-    mylab: Path, quick: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_under_a_key_every_step_says_whose_questions_these_are(mylab: Path, quick, capsys) -> None:
     assert main(["course", "join", "anna@net-2026"]) == 0
     assert "'anna', with the course key" in capsys.readouterr().out
     for words in (["start", "1"], ["check", "1"]):
@@ -78,10 +73,7 @@ def test_under_a_key_every_step_says_whose_questions_these_are(
         (("--student", "ben", "--key", "net-2026"), "this file was started under another name or key"),
     ],
 )
-def test_a_file_with_other_questions_is_not_graded(
-    lab: Exercise, words: tuple[str, ...], said: str, mylab: Path, quick: list[dict[str, Any]], tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+def test_a_file_with_other_questions_is_not_graded(lab, words, said: str, mylab: Path, quick, tmp_path, capsys) -> None:
     main(["start", str(lab.number), *words])
     (tmp_path / "in" / "anna").mkdir(parents=True)
     (mylab / lab.file).rename(tmp_path / "in" / "anna" / lab.file)
@@ -95,9 +87,7 @@ def test_a_file_with_other_questions_is_not_graded(
     assert quick == []
 
 
-def test_the_file_of_the_student_is_graded_and_code_for_any_seed_always(
-    mylab: Path, quick: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_the_file_of_the_student_is_graded_and_code_for_any_seed_always(mylab: Path, quick, tmp_path: Path) -> None:
     main(["start", "1", "--student", "Anna", "--key", "net-2026"])
     (tmp_path / "in" / "anna").mkdir(parents=True)
     (mylab / "usids.py").rename(tmp_path / "in" / "anna" / "usids.py")

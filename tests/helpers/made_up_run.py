@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from judging import checks
 from judging.run import Run
 
 Line = dict[str, Any]
@@ -12,6 +13,10 @@ SECOND = 1_000_000_000
 HOSTS = ("h0", "h1", "h2", "h3")
 PLANES = 2
 RATE = 8_000_000  # bit/s a port
+
+
+def own_checks() -> list[checks.Check]:
+    return [*checks.always(), checks.faults_happened(1), checks.fault_cost(), checks.drift()]
 
 
 def samples(

@@ -17,13 +17,10 @@ from judging.measures import goodput, paths, planes, recovery, steps
 from judging.run import Run, Span
 from judging.story import Story
 from judging.verdict import Finding, conclude
+from tests.helpers.made_up_run import own_checks
 
 Build = Callable[..., Run]
 LINE_BPS = 8_000_000 * 2 * 0.8 * 4  # rate a port × planes × share acknowledged × hosts
-
-
-def own_checks() -> list[checks.Check]:
-    return [*checks.always(), checks.faults_happened(1), checks.fault_cost(), checks.drift()]
 
 
 def test_a_sound_run_is_true_and_no_findings_are_unknown(made_up: Build) -> None:

@@ -13,6 +13,7 @@ from judging.run import Run
 from scenarios.collision import at_line_rate
 from scenarios.grey_link import prober_names_it
 from scenarios.scenario import Setting
+from tests.helpers.made_up_run import own_checks
 from topo.planfile import load_plan
 
 Build = Callable[..., Run]
@@ -48,10 +49,6 @@ def stalled(run: Run, spans: Sequence[tuple[float, float]], who: Sequence[str] =
 
 def unjournalled(run: Run) -> Run:
     return Run([line for line in run.lines if line["kind"] != "stall"])
-
-
-def own_checks() -> list[checks.Check]:
-    return [*checks.always(), checks.faults_happened(1), checks.fault_cost(), checks.drift()]
 
 
 # --- what a stall is ----------------------------------------------------------------------------------------------

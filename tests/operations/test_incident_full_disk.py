@@ -41,9 +41,7 @@ def over(disk: SmallDisk) -> bool:
 
 
 @pytest.mark.parametrize(("words", "verdict"), [(("answer", "none"), "wrong"), (("end",), "given up")])
-def test_an_incident_that_could_not_write_ends_once_there_is_room(
-    words: tuple[str, ...], verdict: str, disk: SmallDisk, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_incident_that_could_not_write_ends_once_there_is_room(words, verdict: str, disk: SmallDisk, capsys) -> None:
     folder = begun(disk)
     disk.fill()
     for _ in range(2):

@@ -49,9 +49,7 @@ def words(runs: Path) -> str:
     return f"touch {runs.parent / 'pwned'}"
 
 
-def test_root_executes_nothing_that_a_stranger_answers(
-    theirs: Path, runs: Path, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_root_executes_nothing_that_a_stranger_answers(theirs: Path, runs, words: str, monkeypatch, capsys) -> None:
     def executed(*_: object) -> None:
         raise AssertionError("root became a command")
 
@@ -65,9 +63,7 @@ def test_root_executes_nothing_that_a_stranger_answers(
 
 
 @pytest.mark.parametrize(("caller", "told"), [(NOBODY, True), (NOBODY - 1, False)])
-def test_sudo_on_an_incident_of_the_caller_is_told_to_be_left_out(
-    caller: int, told: bool, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sudo_on_an_incident_of_the_caller_is_told_to_be_left_out(caller: int, told, runs, monkeypatch, capsys) -> None:
     for name in ("SUDO_UID", "SUDO_GID"):
         monkeypatch.setenv(name, str(caller))
     directory = RunDirectory.create(runs, "incident", 1)

@@ -35,8 +35,6 @@ HEAD = 'name = "a change"\nplan = "tiny"\nseconds = 4\nflaps = 0\n'
 STEP = '[[step]]\ndo = "cut"\ntarget = "p0l0-p0s0"\nat_s = 1\n'
 
 REBOOT = STEP.replace("cut", "reboot").replace("p0l0-p0s0", "p0s0")
-
-
 REBOOT_HEAD = HEAD + REBOOT
 
 
@@ -104,22 +102,13 @@ def test_shipped_changes_leave_paths_or_are_refused_to_be_called_safe(name: str,
     assert result(planned, *[1.0] * 1000).verdict == ("not safe" if outage else "safe")
 
 
-def test_a_drain_of_every_spine_leaves_no_path(tmp_path: Path) -> None:
-    steps = "".join(
-        f'[[step]]\ndo = "drain"\ntarget = "p{plane}s{n}"\nat_s = 1\nfor_s = 2\n' for plane in (0, 1) for n in (0, 1)
-    )
-    assert outage_s(read(written(tmp_path, HEAD + steps))) == 2
-
-
-def test_a_drain_of_every_port_of_a_nic_leaves_it_no_path_and_of_one_port_leaves_the_others(tmp_path: Path) -> None:
-    ports = [STEP.replace("cut", "drain-port").replace("p0l0-p0s0", f"h1.p{n}") + "for_s = 2\n" for n in (0, 1)]
-    assert outage_s(read(written(tmp_path, HEAD + ports[0]))) == 0
-    assert outage_s(read(written(tmp_path, HEAD + "".join(ports)))) == 2
-
-
-def test_new_optics_leave_a_nic_no_path_while_they_are_out(tmp_path: Path) -> None:
-    change = HEAD + STEP.replace("cut", "replace-optics").replace("p0l0-p0s0", "h1") + "for_s = 2\n"
-    assert outage_s(read(written(tmp_path, change))) == 2
+@pytest.mark.parametrize(("verb", "targets", "seconds"), [
+    ("drain", ["p0s0", "p0s1", "p1s0", "p1s1"], 2), ("drain-port", ["h1.p0"], 0), ("drain-port", ["h1.p0", "h1.p1"], 2),
+    ("replace-optics", ["h1"], 2),
+])  # fmt: skip
+def test_drains_of_every_spine_or_every_port_of_a_nic_leave_no_path_meanwhile(tmp_path, verb, targets, seconds) -> None:
+    steps = "".join(STEP.replace("cut", verb).replace("p0l0-p0s0", target) + "for_s = 2\n" for target in targets)
+    assert outage_s(read(written(tmp_path, HEAD + steps))) == seconds
 
 
 def test_the_background_is_drawn_from_the_seed_and_leaves_the_change_alone(tmp_path: Path) -> None:
@@ -165,12 +154,7 @@ def test_the_runs_of_a_hunt_are_counted_by_themselves(capsys: pytest.CaptureFixt
     ],
 )
 def test_the_command_says_what_its_runs_show_and_ends_with_the_verdict(
-    slowest: float,
-    status: int,
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    slowest: float, status: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
     """Runs are made up: on every seed the same longest step, and a run of the hunt that is twice as slow."""
 

@@ -6,7 +6,6 @@ import json
 import posixpath
 import re
 import shutil
-from collections.abc import Callable
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -72,9 +71,7 @@ def test_the_file_opens_from_disk_and_shows_the_last_event(run: Path, shown, tmp
     assert told["lines"] == len(recorded.lines)
 
 
-def test_a_replay_opens_where_the_first_fault_is_about_to_happen(
-    run: Path, shown: Callable[[list[Path]], Page], tmp_path: Path
-) -> None:
+def test_a_replay_opens_where_the_first_fault_is_about_to_happen(run: Path, shown, tmp_path: Path) -> None:
     """Beside a run whose faults come later: the first fault of either counts."""
     later = tmp_path / "later"
     shutil.copytree(run, later)
@@ -91,9 +88,7 @@ def test_a_replay_opens_where_the_first_fault_is_about_to_happen(
     assert opened.value("lab.picture().faults") == {}
 
 
-def test_the_loss_of_a_training_program_is_in_the_picture_and_drawn(
-    run: Path, shown: Callable[[list[Path]], Page], tmp_path: Path
-) -> None:
+def test_the_loss_of_a_training_program_is_in_the_picture_and_drawn(run: Path, shown, tmp_path: Path) -> None:
     recorded = Run.open(run)
     pictures = []
     for told in (False, True):

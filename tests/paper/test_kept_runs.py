@@ -209,9 +209,7 @@ def made(task: FigureTask) -> Row:
 
 
 @pytest.mark.parametrize("names", [["14"], []])
-def test_the_short_form_of_figures_says_that_no_number_counts_and_judges_none(
-    names, tmp_path, monkeypatch, capsys
-) -> None:
+def test_the_short_form_says_that_no_number_counts_and_judges_none(names, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr("studies.farm.pool.Pool", lambda *_: inline(made))
     monkeypatch.setattr(catalogue, "MODULES", {"14": catalogue.MODULES["14"]})
     assert cli.main(["reproduce", *names, "--short", "--plain", "--runs", str(tmp_path)]) == 0

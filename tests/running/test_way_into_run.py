@@ -7,10 +7,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -86,16 +85,7 @@ def lacking(plan: Any) -> None:
     ],
     ids=["memory", "table"],
 )
-def test_every_way_refuses_a_run_that_cannot_be(
-    way: Callable[[Path], None],
-    module: ModuleType,
-    name: str,
-    faked: Callable[..., object],
-    word: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_every_way_refuses_a_run_that_cannot_be(way, module, name, faked, word, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(module, name, faked)
     with pytest.raises((ValueError, ProvisionError)) as refused:
         way(tmp_path)

@@ -116,9 +116,7 @@ def test_two_processes_write_what_one_writes(tmp_path: Path) -> None:
 @needs_mpi
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-def test_a_killed_process_ends_the_run_with_its_reason(
-    number: signal.Signals, tmp_path: Path, temporary: Path, started: Started
-) -> None:
+def test_a_killed_process_ends_the_run_with_its_reason(number: signal.Signals, tmp_path, temporary, started) -> None:
     run = started("--processes", "2", "--time", "50")
     until(lambda: going(tmp_path))
     os.kill(rank_of(tmp_path, 1), number)
@@ -199,9 +197,7 @@ def test_no_process_of_a_run_on_one_machine_listens_on_tcp(tmp_path: Path, start
 
 @needs_mpi
 @pytest.mark.slow
-def test_shared_memory_and_folders_of_a_killed_run_are_removed_by_the_next_one(
-    tmp_path: Path, temporary: Path, started: Started
-) -> None:
+def test_shared_memory_and_folders_of_a_killed_run_are_removed_by_the_next_one(tmp_path, temporary, started) -> None:
     before = set(one_machine.FOLDER.glob("mpich_shm_*"))
     run = started("--processes", "2", "--time", "50")
     until(lambda: going(tmp_path))

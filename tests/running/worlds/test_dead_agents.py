@@ -102,20 +102,14 @@ def test_traffic_is_stopped_around_a_dead_agent(lab: Lab, root: Path) -> None:
     assert agent.asked == ["workload.status", "workload.remove", "shutdown"]
 
 
-def test_a_drain_steps_over_a_dead_agent(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_drain_steps_over_a_dead_agent_and_is_refused_where_all_are_dead(root: Path, capsys) -> None:
     kill_agent(root, DEAD)
     fabric = LabFabric(LabSite(PLAN, root, "token", {}), cast(Any, None), cast(Any, None))
+    assert "no agent runs in any host" in (fabric.refusal(DenialChange(DEAD, frozenset(), frozenset())) or "")
+    capsys.readouterr()
     with live_agent(root, LIVE) as agent:
         assert fabric.refusal(DenialChange(DEAD, frozenset(), frozenset())) is None
         for host in (DEAD, LIVE):
             fabric.carry_out(DenialChange(host, frozenset(), frozenset()))
     assert agent.asked == ["denylist.get", "denylist.set"]
     assert f"the agent of {DEAD} has ended without removing its socket" in capsys.readouterr().err
-
-
-def test_a_drain_is_refused_where_all_agents_are_dead(root: Path) -> None:
-    kill_agent(root, DEAD)
-    fabric = LabFabric(LabSite(PLAN, root, "token", {}), cast(Any, None), cast(Any, None))
-    refused = fabric.refusal(DenialChange(DEAD, frozenset(), frozenset()))
-    assert refused is not None
-    assert "no agent runs in any host" in refused

@@ -5,8 +5,6 @@ from random import Random
 from statistics import NormalDist
 from zlib import crc32
 
-import pytest
-
 from running.worlds.virtual_time import SimulatedFabric
 from topo import Host, Plan, Switch
 from topo.address import host_address
@@ -42,7 +40,6 @@ def core_of(topology: Topology, switch: Switch, leaf_index: int, hashed: int) ->
     return switch
 
 
-@pytest.fixture(scope="module")
 def counted() -> tuple[Counter[str], Counter[str]]:
     """Frames of random flows between the pods by core: expected ones, and those that cores have received."""
     rng, topology = Random(3), PODS.topology
@@ -69,14 +66,10 @@ def counted() -> tuple[Counter[str], Counter[str]]:
     return expected, found
 
 
-def test_cores_receive_what_the_hash_says(counted: tuple[Counter[str], Counter[str]]) -> None:
-    expected, found = counted
+def test_cores_receive_what_the_hash_says_and_each_its_share_of_random_flows() -> None:
+    expected, found = counted()
     assert sum(found.values()) == FLOWS * FRAMES
     assert found == expected
-
-
-def test_every_core_has_its_share_of_random_flows(counted: tuple[Counter[str], Counter[str]]) -> None:
-    """Within a binomial interval of 99.99 %. With the same hash on both tiers, two of the four cores received none."""
-    _, found = counted
+    # Within a binomial interval of 99.99 %. With the same hash on both tiers, two of the four cores received none.
     reach = NormalDist().inv_cdf(1 - 0.00005) * (FLOWS * 0.25 * 0.75) ** 0.5
     assert all(abs(found[f"p0c{core}"] / FRAMES - FLOWS / 4) < reach for core in range(4))

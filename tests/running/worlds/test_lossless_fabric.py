@@ -50,16 +50,7 @@ def incast(directory: Path, plan: Plan, chosen: TransportChoice, senders: int, s
     bdps=st.sampled_from([0.5, 2.0]),
     seed=st.integers(0, 1000),
 )
-def test_random_incasts_lose_nothing_to_queues(
-    tmp_path: Path,
-    rate_gbps: int,
-    delay_ns: int,
-    shape: tuple[int, int, int],
-    senders: int,
-    name: str,
-    bdps: float,
-    seed: int,
-) -> None:
+def test_random_incasts_lose_nothing_to_queues(tmp_path, rate_gbps, delay_ns, shape, senders, name, bdps, seed) -> None:
     plan = drawn_plan(rate_gbps, delay_ns, *shape)
     size = round(bdps * plan.plane_bdp_bytes)  # eight of them wait: more than xoff
     found = incast(tmp_path, plan, transport(name), senders, size, seed)
