@@ -293,9 +293,9 @@ def test_an_agent_ends_with_its_parent_even_if_that_is_killed(tmp_path):
 def failing_agent(tmp_path: Path, namespace: str, data: dict[str, object], *options: str) -> tuple[int, str]:
     (tmp_path / "bad.json").write_text(json.dumps(data))
     words = ["--profile", "bad.json", "--socket", "bad.sock", "--journal", "bad.jsonl", *options]
-    own = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(ROOT)}}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "endpoint", "agent", *words]
-    done = ran(command, preexec_fn=lambda: enter(path_of(namespace)), **own)
+    done = ran(command, preexec_fn=lambda: enter(path_of(namespace)), cwd=tmp_path, env=environment)
     return done.returncode, done.stderr
 
 

@@ -18,7 +18,6 @@ from judging.run import Run
 from page import export
 from page.browser_files import browser_files
 from running.directory import RunDirectory
-from tests.helpers.browser import Page
 
 
 def carried(text: str) -> dict[str, list[str]]:

@@ -475,10 +475,10 @@ def test_sentences_that_must_hold_have_own_names_and_paths_need_not_be_good_wher
     assert len(names) == len(set(names)) >= 12
     # A hunt found a loaded fabric without trimming, whose last loss came just before the end.
     usual = a_case()
-    names = {check.__qualname__ for check in must_hold(setting_of(replace(usual, plan_keys={})))}
+    every = {check.__qualname__ for check in must_hold(setting_of(replace(usual, plan_keys={})))}
     without = replace(usual, plan_keys={"trimming": {"enabled": False}})
     fewer = {check.__qualname__ for check in must_hold(setting_of(without))}
-    assert names - fewer == {"paths_healed"}
+    assert every - fewer == {"paths_healed"}
 
 
 @pytest.mark.parametrize("name", FOUND)

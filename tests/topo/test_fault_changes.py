@@ -58,8 +58,8 @@ def test_a_switch_that_was_stopped_when_it_crashed_is_stopped_again_and_carrier_
         Provisioning(spine(0, 0)),
         SwitchChange(spine(0, 0), "stopped", "running"),
     ]
-    told = changes(TINY, [CUT, CRASH], [CRASH])
-    states = {change.ref: change.node for change in told if isinstance(change, CarrierChange)}
+    healed = changes(TINY, [CUT, CRASH], [CRASH])
+    states = {change.ref: change.node for change in healed if isinstance(change, CarrierChange)}
     assert states == {LOWER: "running", UPPER: "crashed"}
 
 
@@ -134,7 +134,7 @@ def test_a_refused_fault_is_not_on_record_and_one_that_breaks_off_half_way_is_an
         def refusal(self, change):
             return "p0l0: not here" if isinstance(change, CarrierChange) else None
 
-    fabric = Refusing()
+    fabric: Fabric = Refusing()
     active = ActiveFaults(TINY, fabric)
     with pytest.raises(RefusedFaultError, match=r"^link-down p0l0-p0s0: p0l0: not here$"):
         active.inject("link-down", "p0s0-p0l0")
