@@ -3,6 +3,7 @@
 import fcntl
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -81,17 +82,12 @@ def test_a_stranger_who_holds_a_lock_of_the_lab_is_named_and_not_waited_for_for_
 def test_folders_that_a_user_has_nested_deeper_than_python_recurses_are_removed(tmp_path: Path) -> None:
     root = tmp_path / "lab"
     (root / "switch").mkdir(parents=True)
-    before = os.open(".", os.O_RDONLY)
+    nested = "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(3000)]"
+    # Made by a process, which ring 0 refuses: what it cannot remove it must not make. pytest recurses as well where it
+    # removes old folders, and this one would end a later session of tests.
+    subprocess.run([sys.executable, "-c", nested], cwd=root / "switch", check=True)
     try:
-        os.chdir(root / "switch")
-        for _ in range(3000):
-            os.mkdir("d")
-            os.chdir("d")
-        os.fchdir(before)
         state.remove(root)
         assert not root.exists()
     finally:
-        os.fchdir(before)
-        os.close(before)
-        # pytest recurses as well where it removes old folders: left behind, this one ends a later session of tests.
         subprocess.run(["rm", "-rf", "--", root], check=True)
