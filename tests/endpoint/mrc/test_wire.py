@@ -10,47 +10,23 @@ from hypothesis import strategies as st
 from endpoint.nic import frame, icrc, packet, wire
 from endpoint.nic.headers import ClientEeth
 
-U8, U16, U24, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 24, 32, 64))
+U1, U2, U4, U7, U8 = (st.integers(0, 2**bits - 1) for bits in (1, 2, 4, 7, 8))
+U15, U16, U24, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (15, 16, 24, 32, 64))
+BOOL = st.booleans()
 S16 = st.integers(-(2**15), 2**15 - 1)
 
 HEADERS = [
-    st.builds(
-        wire.Bth,
-        opcode=U8,
-        dest_qpn=U24,
-        psn=U24,
-        flags=U8,
-        pad=st.integers(0, 3),
-        solicited=st.booleans(),
-        migrated=st.booleans(),
-        p_key=U16,
-        variant=U8,
-    ),
+    st.builds(wire.Bth, U8, U24, U24, U8, U2, BOOL, BOOL, U16, U8),
     st.builds(wire.Meth, U16, U16),
-    st.builds(wire.Tseth, U16, st.integers(0, 1), st.integers(0, 15)),
+    st.builds(wire.Tseth, U16, U1, U4),
     st.builds(wire.Reth, U64, U32, U32),
     st.builds(wire.Aeth, U8, U24),
-    st.builds(
-        wire.Seth,
-        cack_psn=U24,
-        sack_offset=S16,
-        bitmap=U64,
-        entropy=U32,
-        mark=st.integers(0, 3),
-        probe_response=st.booleans(),
-        ack_psn_offset=S16,
-        cc_type=st.integers(0, 15),
-        cc_flags=st.integers(0, 15),
-        mpr=U8,
-        spdcid=U16,
-        dpdcid=U16,
-        pds_type=st.integers(0, 15),
-    ),
-    st.builds(wire.CcState, U16, st.integers(0, 0x7FFF), st.booleans(), st.integers(0, 127), U24),
-    st.builds(wire.Neth, U8, U24, U32, U16, U8, U16, U16, st.integers(0, 15), st.integers(0, 15), st.integers(0, 15)),
-    st.builds(wire.Peth, U16, U16, st.integers(0, 1), st.integers(0, 15), U8, U16, U16),
-    st.builds(wire.Erth, st.integers(0, 3), U32, U16, st.integers(0, 1), st.integers(0, 15), U8),
-    st.builds(wire.Eeth, st.integers(0, 3), U32, U16, st.integers(0, 1), st.integers(0, 15), U8),
+    st.builds(wire.Seth, U24, S16, U64, U32, U2, BOOL, S16, U4, U4, U8, U16, U16, U4),
+    st.builds(wire.CcState, U16, U15, BOOL, U7, U24),
+    st.builds(wire.Neth, U8, U24, U32, U16, U8, U16, U16, U4, U4, U4),
+    st.builds(wire.Peth, U16, U16, U1, U4, U8, U16, U16),
+    st.builds(wire.Erth, U2, U32, U16, U1, U4, U8),
+    st.builds(wire.Eeth, U2, U32, U16, U1, U4, U8),
 ]
 
 

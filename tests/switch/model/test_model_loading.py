@@ -170,16 +170,6 @@ BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("unknown digest", lambda p: primitive(p, "resubmit").update(ASKED), r"no learn list has id 7"),
     ("not hex", lambda p: primitive(p, "resubmit")["parameters"][0].update(value="0xzz"), r"a hexadecimal string"),
 ]
-
-
-@pytest.mark.parametrize(("change", "message"), [b[1:] for b in BROKEN], ids=[b[0] for b in BROKEN])
-def test_a_complaint_names_the_place_and_the_rule(
-    steer: dict[str, Any], change: Callable[[dict[str, Any]], object], message: str
-) -> None:
-    with pytest.raises(ModelError, match=message):
-        load(changed(steer, change))
-
-
 REFUSED: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("unknown primitive", lambda p: primitive(p, "resubmit").update(op="teleport"), r"unknown primitive 'teleport'"),
     (
@@ -198,11 +188,18 @@ REFUSED: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
-def test_what_is_not_supported_is_refused_by_name(
-    steer: dict[str, Any], change: Callable[[dict[str, Any]], object], message: str
+@pytest.mark.parametrize(
+    ("error", "change", "message"),
+    [
+        pytest.param(kind, *row[1:], id=row[0])
+        for kind, rows in ((ModelError, BROKEN), (UnsupportedError, REFUSED))
+        for row in rows
+    ],
+)
+def test_a_complaint_names_the_place_and_the_rule_or_what_is_not_supported(
+    steer: dict[str, Any], error: type[ModelError], change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
-    with pytest.raises(UnsupportedError, match=message):
+    with pytest.raises(error, match=message):
         load(changed(steer, change))
 
 
