@@ -6,39 +6,16 @@ of different sign (p4c 1.2.5 casts them wrongly), no saturation at 128 bits (the
 
 import random
 
+from tests.helpers.p4.around import EXTRACT, around
+
 WIDTHS = (1, 2, 5, 8, 9, 16, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128)
 SATURATED_MAX = 126
 INPUTS = 8  # of either sign
-SKELETON = """
-#include <core.p4>
-#include <v1model.p4>
-header in_t {{
-{inputs}
-}}
-header out_t {{
-{outputs}
-}}
-struct headers_t {{ in_t i; out_t o; }}
-struct meta_t {{ }}
-parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
-    state start {{
-        packet.extract(hdr.i);
-        transition accept;
-    }}
-}}
-control V(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
-control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
-    apply {{
-        sm.egress_spec = 2;
-        hdr.o.setValid();
-{body}
-    }}
-}}
-control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{ apply {{ }} }}
-control C(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
-control D(packet_out packet, in headers_t hdr) {{ apply {{ packet.emit(hdr); }} }}
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-"""
+
+
+def program(inputs: str, outputs: str, body: str) -> str:
+    types = f"header in_t {{ {inputs} }}\nheader out_t {{ {outputs} }}"
+    return around(types, "in_t i; out_t o;", EXTRACT.format("i"), f"hdr.o.setValid();\n{body}")
 
 
 def type_name(width: int, signed: bool) -> str:
@@ -62,20 +39,16 @@ class RandomExpressions:
         for k in range(count):
             signed = rng.random() < 0.4
             width = rng.choice(WIDTHS[1:] if signed else WIDTHS)
-            outputs.append(f"    {type_name(width, signed)} o{k};")
+            outputs.append(f"{type_name(width, signed)} o{k};")
             self.lines.append(f"hdr.o.o{k} = {self.number(width, signed, 3)};")
             bits += width
         if -bits % 8:
-            outputs.append(f"    bit<{-bits % 8}> spare;")
+            outputs.append(f"bit<{-bits % 8}> spare;")
             self.lines.append("hdr.o.spare = 0;")
-        inputs = [f"    {type_name(width, signed)} {name};" for name, width, signed in fields]
+        inputs = [f"{type_name(width, signed)} {name};" for name, width, signed in fields]
         if self.spare:
-            inputs.append(f"    bit<{self.spare}> spare;")
-        self.text = SKELETON.format(
-            inputs="\n".join(inputs),
-            outputs="\n".join(outputs),
-            body="\n".join(f"        {line}" for line in self.lines),
-        )
+            inputs.append(f"bit<{self.spare}> spare;")
+        self.text = program(" ".join(inputs), " ".join(outputs), "\n".join(self.lines))
 
     def frames(self, count: int = 24) -> list[bytes]:
         made = [bytes(self.in_bytes), b"\xff" * self.in_bytes]

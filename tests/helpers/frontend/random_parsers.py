@@ -2,46 +2,26 @@
 
 import random
 
-SKELETON = """
-#include <core.p4>
-#include <v1model.p4>
-error {{ Odd, Even }}
-{headers}
-header item_t {{ bit<8> more; bit<8> value; }}
-header seen_t {{ bit<8> error_; bit<8> valid; bit<32> a; bit<16> b; bit<8> c; }}
-struct headers_t {{ seen_t seen; {members} item_t[3] items; }}
-struct meta_t {{ bit<32> a; bit<16> b; bit<8> c; }}
-{nested}
-parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
-{locals}
-    state start {{
+from tests.helpers.p4.around import around
+
+TYPES = """error { Odd, Even }
+header item_t { bit<8> more; bit<8> value; }
+header seen_t { bit<8> error_; bit<8> valid; bit<32> a; bit<16> b; bit<8> c; }"""
+START = """
+    state start {
         // Constants would be passed on by p4c as keys, which BMv2 refuses.
         meta.a = packet.lookahead<bit<32>>();
         meta.b = packet.lookahead<bit<24>>()[15:0];
         meta.c = packet.lookahead<bit<8>>();
         transition s0;
-    }}
-{states}
-}}
-control V(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
-control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
-    apply {{
-        sm.egress_spec = 2;
-        hdr.seen.setValid();
-        hdr.seen.error_ = 99;
+    }"""
+WRITTEN = """
+hdr.seen.setValid();
+hdr.seen.error_ = 99;
 {errors}
-        hdr.seen.valid = 0;
+hdr.seen.valid = 0;
 {valid}
-        hdr.seen.a = meta.a;
-        hdr.seen.b = meta.b;
-        hdr.seen.c = meta.c;
-    }}
-}}
-control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{ apply {{ }} }}
-control C(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
-control D(packet_out packet, in headers_t hdr) {{ apply {{ packet.emit(hdr); }} }}
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-"""
+hdr.seen.a = meta.a; hdr.seen.b = meta.b; hdr.seen.c = meta.c;"""
 META = {"meta.a": 32, "meta.b": 16, "meta.c": 8}
 ERRORS = ("NoError", "PacketTooShort", "StackOutOfBounds", "Odd", "Even")
 LAYOUTS = ((4, 4), (8, 16), (3, 13), (1, 7, 24), (8,), (12, 20), (48, 16))
@@ -145,7 +125,7 @@ class RandomParser:
 
     def _program(self) -> str:
         rng = self.rng
-        headers = [
+        types = [TYPES] + [
             f"header {name}_t {{ {' '.join(f'bit<{bits}> f{i};' for i, bits in enumerate(layout))} }}"
             for name, layout in self.headers.items()
         ]
@@ -161,18 +141,13 @@ parser Inner(packet_in packet, out h0_t header_, inout bit<8> steps) {{
     }}
     state more {{ steps = steps ^ packet.lookahead<bit<8>>(); transition accept; }}
 }}"""
-        return SKELETON.format(
-            headers="\n".join(headers),
-            members=" ".join(f"{name}_t {name};" for name in self.headers),
-            nested=nested,
-            locals="    Inner() inner;" if self.nested else "",
-            states="\n".join(self.state(i) for i in range(self.count)),
-            errors="\n".join(
-                f"        if (sm.parser_error == error.{name}) {{ hdr.seen.error_ = {i}; }}"
-                for i, name in enumerate(ERRORS)
-            ),
-            valid="\n".join(
-                f"        if (hdr.{name}.isValid()) {{ hdr.seen.valid = hdr.seen.valid | {1 << i}; }}"
-                for i, name in enumerate([*self.headers, "items[0]", "items[2]"])
-            ),
+        members = " ".join(f"{name}_t {name};" for name in self.headers)
+        states = ["Inner() inner;" * self.nested, START, *(self.state(i) for i in range(self.count))]
+        errors = (f"if (sm.parser_error == error.{name}) {{ hdr.seen.error_ = {i}; }}" for i, name in enumerate(ERRORS))
+        valid = (
+            f"if (hdr.{name}.isValid()) {{ hdr.seen.valid = hdr.seen.valid | {1 << i}; }}"
+            for i, name in enumerate([*self.headers, "items[0]", "items[2]"])
         )
+        body = WRITTEN.format(errors="\n".join(errors), valid="\n".join(valid))
+        own = {"meta": "bit<32> a; bit<16> b; bit<8> c;", "before": nested}
+        return around("\n".join(types), f"seen_t seen; {members} item_t[3] items;", "\n".join(states), body, **own)

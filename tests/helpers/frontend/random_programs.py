@@ -7,39 +7,9 @@ function of its seed.
 import random
 import re
 
+from tests.helpers.p4.around import EXTRACT, around
+
 WIDTHS = (1, 3, 4, 7, 8, 9, 16, 19, 32, 48, 64, 128)
-SKELETON = """
-#include <core.p4>
-#include <v1model.p4>
-{types}
-header data_t {{
-{fields}
-}}
-struct headers_t {{ data_t data; }}
-struct meta_t {{
-{meta}
-}}
-{functions}
-{controls}
-parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
-    state start {{
-        packet.extract(hdr.data);
-        transition accept;
-    }}
-}}
-control V(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
-control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
-{locals}
-    apply {{
-        sm.egress_spec = 2;
-{body}
-    }}
-}}
-control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{ apply {{ }} }}
-control C(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
-control D(packet_out packet, in headers_t hdr) {{ apply {{ packet.emit(hdr.data); }} }}
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-"""
 
 
 class RandomProgram:
@@ -337,16 +307,10 @@ class RandomProgram:
         for name in self.flags:
             place = rng.choice(list(self.fields))
             body.append(f"if (meta.{name}) {{ hdr.data.{place} = ~hdr.data.{place}; }}")
-        meta = [*(f"    bit<{w}> {n};" for n, w in self.meta.items()), *(f"    bool {n};" for n in self.flags)]
-        return SKELETON.format(
-            types="",
-            fields="\n".join(f"    bit<{w}> {n};" for n, w in self.fields.items()),
-            meta="\n".join(meta),
-            functions=functions,
-            controls=controls,
-            locals="\n".join([actions, tables]),
-            body="\n".join("        " + line for line in body),
-        )
+        meta = [*(f"bit<{w}> {n};" for n, w in self.meta.items()), *(f"bool {n};" for n in self.flags)]
+        types = f"header data_t {{ {' '.join(f'bit<{w}> {n};' for n, w in self.fields.items())} }}"
+        parts = {"meta": " ".join(meta), "before": f"{functions}\n{controls}", "local": f"{actions}\n{tables}"}
+        return around(types, "data_t data;", EXTRACT.format("data"), "\n".join(body), **parts)
 
 
 PARTS = re.compile(r"\s+|\w+|[^\s\w]")

@@ -14,31 +14,15 @@ from p4c.model import Program, UnsupportedError, load
 from switch.native import binding
 from switch.native.emit import emit
 from tests.helpers.engines.scenario import sent_by_both
+from tests.helpers.p4.around import around
 
-SOURCE = """
-#include <core.p4>
-#include <v1model.p4>
-header h_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
-header e_t { bit<8> v; }
-struct headers_t { h_t h; e_t[2] s; }
-struct meta_t { }
-parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
-    state start { packet.extract(hdr.h); packet.extract(hdr.s.next); packet.extract(hdr.s.next); transition accept; }
-}
-control V(inout headers_t hdr, inout meta_t meta) { apply { } }
-control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
-    register<bit<32>>(4) cells;
-    apply {
-        cells.write(1, 7);
-        sm.egress_spec = 2;
-        hdr.h.b = 8w0x5a;
-    }
-}
-control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
-control C(inout headers_t hdr, inout meta_t meta) { apply { } }
-control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-"""
+SOURCE = around(
+    "header h_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; } header e_t { bit<8> v; }",
+    "h_t h; e_t[2] s;",
+    "state start { packet.extract(hdr.h); packet.extract(hdr.s.next); packet.extract(hdr.s.next); transition accept; }",
+    "cells.write(1, 7); hdr.h.b = 8w0x5a;",
+    local="register<bit<32>>(4) cells;",
+)
 REPLACED = {"type": "hexstr", "value": "0x5a"}
 FRAMES = [bytes([a, 0, c, d, 1, 0]) for a, c, d in ((0, 0, 0), (1, 2, 3), (0x7F, 0xFF, 1), (0xFF, 0x80, 0xFF))]
 

@@ -7,7 +7,7 @@ import pytest
 from p4c.frontend import compile_program
 from p4c.model import load
 from tests.helpers.engines.scenario import sent_by_both
-from tests.helpers.frontend.random_expressions import SKELETON, RandomExpressions
+from tests.helpers.frontend.random_expressions import RandomExpressions, program
 
 SEEDS = range(4)
 COUNT = 60  # expressions of a program: the C compiler takes longer to start than to compile them
@@ -22,9 +22,9 @@ def results(text: str, frames: list[bytes], directory: Path) -> tuple[list[str],
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_typed_expressions_agree(seed: int, tmp_path: Path) -> None:
-    program = RandomExpressions(seed, COUNT)
-    frames = program.frames()
-    reference, native = results(program.text, frames, tmp_path)
+    made = RandomExpressions(seed, COUNT)
+    frames = made.frames()
+    reference, native = results(made.text, frames, tmp_path)
     assert len(reference) == len(frames)
     assert native == reference
 
@@ -50,7 +50,7 @@ def test_random_typed_expressions_agree(seed: int, tmp_path: Path) -> None:
 def test_an_expression_that_was_once_wrong_or_refused(
     inputs: str, output: str, expression: str, given: str, wanted: str, tmp_path: Path
 ) -> None:
-    text = SKELETON.format(inputs=inputs, outputs=f"{output} z;", body=f"hdr.o.z = {expression};")
+    text = program(inputs, f"{output} z;", f"hdr.o.z = {expression};")
     frame = bytes.fromhex(given)
     for answers in results(text, [frame], tmp_path):
         assert answers == [given + wanted]
@@ -60,7 +60,7 @@ def test_an_expression_that_was_once_wrong_or_refused(
 @pytest.mark.parametrize("inputs", ["bit<136> w; bit<8> x;", "bit<3> p; bit<136> w; bit<5> x;"])
 def test_a_field_above_128_bits_begins_at_any_bit(inputs: str, outputs: str, tmp_path: Path) -> None:
     body = "hdr.o.w = hdr.i.w; hdr.o.z = 7;" + (" hdr.o.p = 9;" if "p;" in outputs else "")
-    text = SKELETON.format(inputs=inputs, outputs=outputs, body=body)
+    text = program(inputs, outputs, body)
     frame = bytes(range(0x71, 0x71 + 18))
     reference, native = results(text, [frame], tmp_path)
     assert native == reference
