@@ -7,7 +7,7 @@ their entropy values (EVs). It is checked whole when it is read, so the code beh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv6Address, IPv6Network
 from pathlib import Path
 from typing import Any
@@ -122,6 +122,22 @@ class NicProfile:
     ports: tuple[ProfilePort, ...]
     self_probes: Sequence[SelfProbe]
     destinations: Mapping[str, Destination]
+
+    def destination(self, host: str) -> Destination | None:
+        """A host and the paths there; None: there are none. Paths to this host itself turn back at its leaves, and have
+        EVs of paths to another."""
+        if host != self.host:
+            return self.destinations.get(host)
+        other = next(iter(self.destinations.values()), None)
+        evs = {} if other is None else {path.port: path for path in reversed(other.paths)}
+        leaves = {probe.port: probe for probe in reversed(self.self_probes) if not probe.behind and probe.port in evs}
+        paths = [replace(evs[port], via=probe.target, da=probe.da) for port, probe in sorted(leaves.items())]
+        return Destination(host, self.index, self.address, self.base_rtt_ns, paths) if paths else None
+
+    def reachable(self) -> dict[str, str]:
+        """The addresses of all hosts to which there are paths, by name."""
+        rows = [*self.destinations.values(), self.destination(self.host)]
+        return {row.host: str(row.address) for row in rows if row is not None}
 
     def port(self, number: int) -> ProfilePort:
         """The port of that number, from 1. Raises StopIteration for one that does not exist."""

@@ -50,8 +50,9 @@ def exec_command(arguments: argparse.Namespace) -> int:
             os.environ[sdk.STRICT] = "1"
         named = [hosts[word] for word in words[1:] if word in hosts]
         for other in named:
-            front_end.connect(node, other, lab.name.netns(node), lab.name.netns(other))
-        addresses.update((host.name, front_end.address(host)) for host in named)
+            if other != node:
+                front_end.connect(node, other, lab.name.netns(node), lab.name.netns(other))
+        addresses.update((host.name, "127.0.0.1" if host == node else front_end.address(host)) for host in named)
     command = [words[0], *(addresses.get(word, word) for word in words[1:])]
     with namespace.entered(lab.name.netns(node)):  # the process is replaced: nothing has to find its way back
         return become(command)

@@ -65,6 +65,8 @@ class PeerTable:
             for name, row in self._profile.destinations.items():
                 if row.address.packed == address:
                     return self.named(name)
+            if address == self._profile.address.packed and self._profile.destination(self.host):
+                return self.named(self.host)
         return peer
 
     def deny(self, denied: Set[tuple[str, int]]) -> None:
@@ -75,7 +77,7 @@ class PeerTable:
 
     def _make(self, name: str) -> Peer:
         profile = self._profile
-        row = profile.destinations.get(name)
+        row = profile.destination(name)
         if row is None:
             known = ", ".join(sorted(profile.destinations)) or "none"
             raise VerbError(f"{profile.host}'s profile has no paths to {name!r}; destinations: {known}")

@@ -13,7 +13,7 @@ from endpoint.nic.memory import MemoryTable
 from endpoint.nic.packet import Route
 from endpoint.nic.port import PortSet
 from endpoint.nic.scheduler import Scheduler
-from endpoint.profile import NicProfile  # a field's type, which the compiled class looks up
+from endpoint.profile import Destination, NicProfile  # a field's type, which the compiled class looks up
 from endpoint.roce.config import Settings
 
 SOURCE_PORT_FIRST = 0xC000
@@ -44,16 +44,16 @@ class Context:
         """The traffic class byte of acknowledgements and notifications."""
         return self.profile.dscp.control << 2
 
-    def choose_route(self, host: str) -> Route:
-        """The path of a new QP. Raises `VerbError` for a host that is not in the profile."""
+    def choose_route(self, host: str) -> tuple[Route, Destination]:
+        """The path of a new QP, and where it leads. Raises `VerbError` for a host that is not in the profile."""
         profile = self.profile
-        row = profile.destinations.get(host)
+        row = profile.destination(host)
         if row is None:
             known = ", ".join(sorted(profile.destinations)) or "none"
             raise VerbError(f"{profile.host}'s profile has no paths to {host!r}; destinations: {known}")
         path = self.rng.choice(row.paths)
         entropy = SOURCE_PORT_FIRST + self.rng.randrange(SOURCE_PORTS)
-        return Route(
+        route = Route(
             entropy,
             self.ports.by_number[path.port],
             path.via,
@@ -63,3 +63,4 @@ class Context:
             profile.udp_port,
             profile.encapsulation == "srv6",
         )
+        return route, row

@@ -11,6 +11,7 @@ from endpoint.nic.cq import CompletionQueue
 from endpoint.nic.message import Message
 from endpoint.nic.packet import Route
 from endpoint.nic.verbs import VerbQueuePair
+from endpoint.profile import Destination
 from endpoint.roce.context import Context
 from endpoint.roce.requester import Requester
 from endpoint.roce.responder import Answers, Responder
@@ -21,6 +22,7 @@ class QueuePair(VerbQueuePair):
     """`route`, `peer_address` and `responder` exist from RTR on, `requester` from RTS on."""
 
     route: Route
+    _row: Destination
     peer_address: bytes
     responder: Responder
     requester: Requester
@@ -81,17 +83,16 @@ class QueuePair(VerbQueuePair):
     def _make_responder(self, peer: QPInfo, now_ns: int) -> None:
         check_peer(peer, "qpn", "psn")
         context = self._context
-        route = context.choose_route(peer.host)
+        route, row = context.choose_route(peer.host)
         self._agree_on_pmtu(peer)
-        self.route = route
-        self.peer_address = context.profile.destinations[peer.host].address.packed
+        self.route, self._row = route, row
+        self.peer_address = row.address.packed
         self._peer_name = peer.host
         self._dest_qpn = peer.qpn
         answers = Answers(self.route, peer.qpn, context.control_class)
         self.responder = Responder(context, self.work, answers, self.rights, self.fail, peer.psn, self.pmtu)
 
     def _make_requester(self) -> None:
-        assert self._peer_name is not None  # RTR came before
         self.requester = Requester(
             self._context,
             self.work,
@@ -101,7 +102,7 @@ class QueuePair(VerbQueuePair):
             dest_qpn=self._dest_qpn,
             psn=self.values["sq_psn"],
             pmtu=self.pmtu,
-            base_rtt_ns=self._context.profile.destinations[self._peer_name].base_rtt_ns,
+            base_rtt_ns=self._row.base_rtt_ns,
             retries=self._retries,
         )
         self.agenda.sender = self.requester

@@ -42,7 +42,9 @@ class ProgramMemory:
 
         def write(offset: int, data: memoryview) -> bool:
             try:
-                return os.pwrite(file, data, address + offset) == len(data)
+                written = os.pwrite(file, data, address + offset)
+                # 0: the process has ended. A NIC has pinned its pages, and places bytes until the queue pair goes.
+                return written in (0, len(data))
             except (OSError, OverflowError):
                 return False
 

@@ -63,7 +63,7 @@ class UverbsServer:
         self._clock = clock
         self._limits = limits or uverbs.ProgramLimits()
         self._programs: dict[int, _Program] = {}
-        self._hosts = {name: str(destination.address) for name, destination in profile.destinations.items()}
+        self._hosts = profile.reachable()
         self._resume_ns: int | None = None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
         try:

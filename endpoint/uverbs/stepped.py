@@ -81,7 +81,7 @@ class SteppedUverbs:
         program = SteppedProgram(name, ours)
         program.session = Session(
             self._transport,
-            hosts={name: str(destination.address) for name, destination in self._profile.destinations.items()},
+            hosts=self._profile.reachable(),
             about=lambda: describe(self._profile, self._transport, self._transport_name),
             make_memory=make_shared,
             make_channel=make_channel,

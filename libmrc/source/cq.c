@@ -149,6 +149,10 @@ int cq_arm(struct ibv_cq *verbs, int solicited_only)
 struct mrc_cq *cq_make(struct nic *nic, const char *op, int cqe, void *context, struct ibv_comp_channel *channel)
 {
     struct mrc_comp_channel *given = (struct mrc_comp_channel *)channel;
+    if (cqe > (int)max_cqe(nic)) {
+        refuse(EINVAL, "%d places of a completion queue: %u are the most (max_cqe)", cqe, max_cqe(nic));
+        return NULL;
+    }
     struct mrc_cq *cq = calloc(1, sizeof *cq);
     uint64_t number = 0;
     char with[48] = "";

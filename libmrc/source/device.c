@@ -100,7 +100,7 @@ static int learn_limits(struct nic *nic)
     char hex[2 * SECRET_MAX + 1] = "";
     if (!text_integer(text_find(nic->answer, "result.limits.qps"), &nic->max_qp) ||
         !text_integer(text_find(nic->answer, "result.limits.cqs"), &nic->max_cq) ||
-        !text_integer(text_find(nic->answer, "result.limits.cqe"), &nic->max_cqe) ||
+        !text_integer(text_find(nic->answer, "result.limits.cqe"), &nic->places) ||
         !text_integer(text_find(nic->answer, "result.limits.regions"), &nic->max_mr) ||
         !text_integer(text_find(nic->answer, "result.limits.memory_bytes"), &nic->max_memory))
         return EPROTO;
@@ -112,6 +112,27 @@ static int learn_limits(struct nic *nic)
         nic->secret[at] = (char)byte;
     }
     return 0;
+}
+
+/* Lanes and their speed whose product is next to all planes together: 1X of 2.5 Gb/s is the least that the fields say. */
+static void speed_of(uint64_t rate_bps, struct ibv_port_attr *attr)
+{
+    static const struct {
+        uint8_t code;
+        uint64_t factor;
+    } widths[] = {{2, 4}, {1, 1}, {16, 2}, {4, 8}, {8, 12}},
+      speeds[] = {{1, 25}, {2, 50}, {4, 100}, {16, 140}, {32, 250}, {64, 500}, {128, 1000}}; /* 0.1 Gb/s */
+    uint64_t rate = rate_bps / 100000000, nearest = UINT64_MAX;
+    for (size_t width = 0; width < sizeof widths / sizeof *widths; width++)
+        for (size_t speed = 0; speed < sizeof speeds / sizeof *speeds; speed++) {
+            uint64_t product = widths[width].factor * speeds[speed].factor;
+            uint64_t away = product > rate ? product - rate : rate - product;
+            if (away < nearest) {
+                nearest = away;
+                attr->active_width = widths[width].code;
+                attr->active_speed = speeds[speed].code;
+            }
+        }
 }
 
 static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size)
@@ -133,8 +154,7 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
     found.state = nic->up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
     found.phys_state = nic->up ? 5 : 3; /* LinkUp, Disabled */
     found.max_msg_sz = UINT32_MAX;
-    found.active_width = 1; /* 1X of 2.5 Gb/s: the least that the fields can say */
-    found.active_speed = 1;
+    speed_of(nic->rate_bps, &found);
     found.link_layer = IBV_LINK_LAYER_ETHERNET;
     memset(attr, 0, size);
     memcpy(attr, &found, size < sizeof found ? size : sizeof found);
@@ -165,10 +185,10 @@ PUBLIC int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
         .max_mr_size = nic->max_memory,
         .page_size_cap = 4096,
         .max_qp = (int)nic->max_qp,
-        .max_qp_wr = (int)nic->max_cqe,
+        .max_qp_wr = (int)max_qp_wr(nic),
         .max_sge = 1,
         .max_cq = (int)nic->max_cq,
-        .max_cqe = (int)nic->max_cqe,
+        .max_cqe = (int)max_cqe(nic),
         .max_mr = (int)nic->max_mr,
         .max_pd = (int)nic->max_qp,
         .max_pkeys = 1,

@@ -99,7 +99,7 @@ struct nic {
     char host[HOST_MAX], transport[16];
     char secret[SECRET_MAX]; /* where the agent looks for it */
     union ibv_gid gid;
-    uint64_t pmtu, rate_bps, max_qp, max_cqe, max_cq, max_mr, max_memory;
+    uint64_t pmtu, rate_bps, max_qp, places, max_cq, max_mr, max_memory;
     unsigned int planes;
     bool up;
     bool event_states; /* the program has stated 1.0.1 of mrc_ctl.h or later, whose EV events have a state */
@@ -118,6 +118,18 @@ struct nic {
 static inline struct nic *nic_of(struct ibv_context *context)
 {
     return (struct nic *)((char *)context - offsetof(struct nic, verbs.context));
+}
+
+/* Of the places that a program may have, a queue of the largest size takes half, and a queue pair of the largest, both
+ * ways, the other. */
+static inline unsigned int max_cqe(const struct nic *nic)
+{
+    return (unsigned int)nic->places / 2;
+}
+
+static inline unsigned int max_qp_wr(const struct nic *nic)
+{
+    return (unsigned int)nic->places / 4;
 }
 
 static inline struct mrc_qp *pair_of(struct ibv_qp *qp)

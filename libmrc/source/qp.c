@@ -21,7 +21,7 @@ struct mrc_qp *pair_by_number(struct nic *nic, uint32_t qpn)
     return qp;
 }
 
-static int check_capabilities(const struct ibv_qp_init_attr *attr)
+static int check_capabilities(const struct nic *nic, const struct ibv_qp_init_attr *attr)
 {
     if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_DRIVER) /* so vendors' programs ask for MRC */
         return refuse(EOPNOTSUPP, "a queue pair of type %d: MRC has reliable connections only (IBV_QPT_RC)", attr->qp_type);
@@ -32,6 +32,9 @@ static int check_capabilities(const struct ibv_qp_init_attr *attr)
     if (attr->cap.max_send_sge > 1 || attr->cap.max_recv_sge > 1)
         return refuse(EINVAL, "%u and %u ranges per request: a write takes one", attr->cap.max_send_sge,
                       attr->cap.max_recv_sge);
+    if (attr->cap.max_send_wr > max_qp_wr(nic) || attr->cap.max_recv_wr > max_qp_wr(nic))
+        return refuse(EINVAL, "%u writes and %u receives of a queue pair: %u are the most (max_qp_wr)", attr->cap.max_send_wr,
+                      attr->cap.max_recv_wr, max_qp_wr(nic));
     if (attr->cap.max_inline_data > INLINE_MAX)
         return refuse(EINVAL, "%u bytes of inline data: %d are the most", attr->cap.max_inline_data, INLINE_MAX);
     return 0;
@@ -65,7 +68,7 @@ static void keep(struct nic *nic, struct mrc_qp *qp, struct ibv_pd *pd, struct i
 struct mrc_qp *pair_make(struct nic *nic, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
     uint64_t qpn = 0;
-    int error = check_capabilities(attr);
+    int error = check_capabilities(nic, attr);
     struct mrc_qp *qp = error ? NULL : calloc(1, sizeof *qp);
     if (!qp)
         return NULL;

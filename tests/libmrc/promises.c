@@ -284,6 +284,48 @@ static void withdrawn(struct end *ends)
         CHECK((wc = next(ends[0].sent)).status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == number);
 }
 
+/* A queue pair whose peer is on the same host, or is itself. */
+static void loopback(struct end *ends)
+{
+    struct mrc_qp *other = make_qp(&ends[0], 0), *qp = make_qp(&ends[0], 0);
+    fill(&ends[0], 3);
+    struct end own = ends[0], target = ends[0];
+    own.qp = qp;
+    target.memory += LENGTH / 2;
+    for (int round = 0; round < 2; round++) {
+        connect_qp(qp, &ends[0], &ends[0], round ? qp : other);
+        if (!round)
+            connect_qp(other, &ends[0], &ends[0], qp);
+        memset(target.memory, 0, LENGTH / 2);
+        CHECK(!post(&own, &target, 5, 0, LENGTH / 2, IBV_SEND_SIGNALED, -1));
+        struct ibv_wc wc = next(ends[0].sent);
+        CHECK(wc.status == IBV_WC_SUCCESS && wc.wr_id == 5 && !memcmp(ends[0].memory, target.memory, LENGTH / 2));
+        CHECK(!step(qp, IBV_QPS_RESET));
+    }
+    CHECK(!mrc_destroy_qp(qp) && !mrc_destroy_qp(other));
+}
+
+/* The largest queue and the largest queue pair together are granted, and neither is larger. The link is 4 x 1 Gb/s. */
+static void limits(struct end *ends)
+{
+    struct ibv_context *verbs = open_named(ends[0].verbs->device->name);
+    struct ibv_device_attr device;
+    struct ibv_port_attr port;
+    CHECK(!ibv_query_device(verbs, &device) && !ibv_query_port(verbs, 1, &port));
+    struct ibv_pd *pd = ibv_alloc_pd(verbs);
+    struct ibv_cq *cq = ibv_create_cq(verbs, device.max_cqe, NULL, NULL, 0);
+    CHECK(cq);
+    struct ibv_qp_init_attr made = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC};
+    made.cap = (struct ibv_qp_cap){(uint32_t)device.max_qp_wr + 1, 1, 1, 1, 0};
+    CHECK(!ibv_create_qp(pd, &made) && errno == EINVAL);
+    made.cap = (struct ibv_qp_cap){(uint32_t)device.max_qp_wr, (uint32_t)device.max_qp_wr, 1, 1, 0};
+    struct ibv_qp *qp = ibv_create_qp(pd, &made);
+    CHECK(qp && made.cap.max_send_wr == (uint32_t)device.max_qp_wr);
+    CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq) && !ibv_create_cq(verbs, device.max_cqe + 1, NULL, NULL, 0) && errno == EINVAL);
+    CHECK(!ibv_dealloc_pd(pd) && !ibv_close_device(verbs));
+    CHECK(port.active_width == 1 && port.active_speed == 2); /* 5 Gb/s, the nearest to 4 */
+}
+
 static void interrupt(int number)
 {
     (void)number;
@@ -323,7 +365,7 @@ int main(int count, char **words)
 {
     static const struct end_case cases[] = {
         {"inlined", inlined}, {"wrong", wrong}, {"retries", retries}, {"signals", signals}, {"events", events},
-        {"drained", drained}, {"withdrawn", withdrawn},
+        {"drained", drained}, {"withdrawn", withdrawn}, {"loopback", loopback}, {"limits", limits},
     };
     static const uint32_t psns[] = {0x123456, 0xfffffe}; /* PSNs wrap */
     return run_case(cases, sizeof cases / sizeof *cases, count, words, psns);

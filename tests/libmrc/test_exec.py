@@ -23,16 +23,16 @@ def lab() -> Iterator[Lab]:
 
 
 def beside(
-    lab: Lab, server: list[str], client: list[str], port: int, during: list[str] | None = None
+    lab: Lab, server: list[str], client: list[str], port: int, during: list[str] | None = None, host: str = "h1"
 ) -> tuple[str, str]:
-    """Output of a server in h1 and of a client in h0, which ends well; `during` is a command while both run."""
-    words = [*MRCLAB, "exec"]
+    """Output of a server in `host` and of a client in h0, which end well, strictly; `during` is a command meanwhile."""
+    words = [*MRCLAB, "exec", "--strict"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    started = [subprocess.Popen([*words, "h1", "--", *server], **pipes)]  # type: ignore[call-overload]
+    started = [subprocess.Popen([*words, host, "--", *server], **pipes)]  # type: ignore[call-overload]
     try:
 
         def listens() -> bool:
-            with namespace.entered(lab.name.netns(lab.plan.host("h1"))):
+            with namespace.entered(lab.name.netns(lab.plan.host(host))):
                 tables = [Path(f"/proc/thread-self/net/{name}").read_text() for name in ("tcp", "tcp6")]
             return f":{port:04X} " in "".join(tables)
 
@@ -57,6 +57,13 @@ def test_ib_write_bw_runs_between_hosts_by_their_names_through_a_cut(lab: Lab) -
         mrclab("undo", "all")
     assert "BW average" in said
     assert "mrc_h0" in said
+
+
+@PERFTEST
+def test_a_host_writes_to_itself_by_its_own_name(lab: Lab) -> None:
+    words = ["ib_write_bw", "-n", "20"]
+    _, said = beside(lab, words, [*words, "h0"], 18515, host="h0")
+    assert "BW average" in said
 
 
 def test_hosts_reach_each_other_by_the_front_end_and_it_goes_with_the_lab(lab: Lab) -> None:

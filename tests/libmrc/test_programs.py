@@ -87,6 +87,30 @@ def test_ib_write_bw_runs_as_debian_ships_it(words: list[str], tmp_path: Path) -
 
 
 @PERFTEST
+def test_ib_write_bw_ends_when_its_peer_is_killed() -> None:
+    with rig(timeout_rtts=2) as made:
+        devices = [f"mrc_{name}" for name in made.names]
+        environment = {**os.environ, **sdk.environment(sdk.library())}
+        with socket.create_server(("127.0.0.1", 0)) as found:
+            port = int(found.getsockname()[1])
+        words = ["ib_write_bw", "-n", "1000000", "-p", str(port), "-d"]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": environment}
+        server = subprocess.Popen([*words, devices[0]], **pipes)  # type: ignore[call-overload]
+        eventually(lambda: f":{port:04X} " in Path("/proc/net/tcp").read_text(), "it listens")
+        client = subprocess.Popen([*words, devices[1], "127.0.0.1"], **pipes)  # type: ignore[call-overload]
+        try:
+            eventually(lambda: made.sent > 1000, "it writes")
+            server.kill()
+            said = client.communicate(timeout=60)[0]
+        finally:
+            for one in (server, client):
+                one.kill()
+                one.communicate()
+    assert client.returncode == 1
+    assert "Failed status 12" in said  # IBV_WC_RETRY_EXC_ERR
+
+
+@PERFTEST
 @pytest.mark.parametrize(("program", "opcode"), [("ib_send_bw", 2), ("ib_read_bw", 4)])
 def test_what_is_no_write_is_refused_with_the_reason(program: str, opcode: int) -> None:
     with rig() as made:

@@ -18,7 +18,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("transport", ["mrc", "roce"])
-@pytest.mark.parametrize("case", ["inlined", "wrong", "retries", "signals", "events", "drained", "withdrawn"])
+@pytest.mark.parametrize(
+    "case", ["inlined", "wrong", "retries", "signals", "events", "drained", "withdrawn", "loopback", "limits"]
+)
 def test_a_program_finds_what_verbs_promise(case: str, transport: str, program: str) -> None:
     with rig(transport, timeout_rtts=2) as made:
         command = [program, case, *(f"mrc_{name}" for name in made.names)]

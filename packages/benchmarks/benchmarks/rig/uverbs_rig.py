@@ -21,6 +21,8 @@ from endpoint.uverbs import UverbsServer
 from mrclab import SendWR
 
 _numbers = itertools.count()
+_OUTER_DESTINATION = slice(14 + 24, 14 + 40)
+"""In a frame, behind Ethernet's header and IPv6's first 24 bytes."""
 
 
 class Rig:
@@ -46,7 +48,10 @@ class Rig:
     def _host(
         self, number: int, transport: str, limits: uverbs.ProgramLimits | None, settings: dict[str, Any]
     ) -> HostNic:
-        text = json.dumps(profile_data(number, rate_bps=1_000_000_000, evs_per_plane=4))
+        data = profile_data(number, rate_bps=1_000_000_000, evs_per_plane=4)
+        rows = [(row["port"], row["usid_address"]) for row in data["ports"]]
+        data["self_probes"] = [{"target": f"p{port}l{number}", "port": port, "da": address} for port, address in rows]
+        text = json.dumps(data)
         for old, new in zip(("h0", "h1"), self.names, strict=True):
             text = text.replace(f'"{old}"', f'"{new}"')
         profile = profiles.parse(json.loads(text))
@@ -94,7 +99,8 @@ class Rig:
                 if self.lose_every and self.sent % self.lose_every == 0:
                     self.lost += 1
                 else:
-                    self.hosts[1 - number].receive(port, [frame], time.monotonic_ns())
+                    back = frame[_OUTER_DESTINATION] in self.nics[number].arrivals
+                    self.hosts[number if back else 1 - number].receive(port, [frame], time.monotonic_ns())
         due = [due_ns for host in self.hosts if (due_ns := host.next_timer_ns()) is not None]
         wait_s = 0.0 if moved else max(0.0, min(0.2, (min(due) - time.monotonic_ns()) / 1e9))
         for descriptor in select.select([*self._readers, self._wake], [], [], wait_s)[0]:
