@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judging.checks import check
+from judging.checks import check, qp_errors
 from judging.run import Run
 from judging.verdict import Finding
 
@@ -74,6 +74,33 @@ def ended_well(run: Run) -> Finding:
             "program", False, f"{bad[0].host}: {ending(bad[0])}; {len(bad)} of {len(commands)} failed", figures
         )
     return Finding("program", True, f"status 0 in all {len(commands)} hosts", figures)
+
+
+def first_cause(run: Run) -> tuple[int, str, str] | None:
+    """The first thing that went wrong in a run whose command failed: when, what, and the faults at that time.
+
+    A queue pair that the program itself has moved to ERROR is no cause, nor is a process that the run has ended.
+    """
+    bad = [one for one in processes(run) if one.status != 0 and one.stop_ns is not None]
+    causes = [(one.stop_ns or 0, f"{one.host}: {ending(one)}") for one in bad if not one.cause]
+    causes += [
+        (int(line["t_ns"]), f"queue pair {line.get('qp')} of {line['node']} to {line.get('peer')}: {line.get('cause')}")
+        for line in qp_errors(run)
+        if line.get("cause") != "modified to ERROR"
+    ]
+    if not bad or not causes:
+        return None
+    at_ns, what = min(causes)
+    begun = [fault for fault in run.faults if fault.start_ns <= at_ns]
+    standing = [fault for fault in begun if fault.stop_ns is None or fault.stop_ns >= at_ns]
+    if standing:
+        beside = "under " + ", ".join(f"{fault.title} (since {run.clock(fault.start_ns)})" for fault in standing)
+    elif begun:
+        last = max(begun, key=lambda fault: fault.stop_ns or 0)
+        beside = f"{run.lasting(at_ns - (last.stop_ns or 0), 2)} after {last.title} was over"
+    else:
+        beside = "before any fault" if run.faults else "no fault was injected"
+    return at_ns, what, beside
 
 
 @check

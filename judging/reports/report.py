@@ -34,6 +34,7 @@ GOODPUT = (
 )
 REPLAY = "replay.html"  # written by `page/export.py`
 COMMAND_HEAD = ["host", "command", "ended with", "ran for"]
+CAUSE_HEAD = ["at", "first cause", "faults at that time"]
 OUTPUT_LINES_SHOWN = 40  # of each host, in the text
 FLOWS_NOTE = "Bytes that receivers have verified, message by message, counted every 100 ms."
 FLOW_HEAD = ["workload", "phase", "flows", "mean", "slowest", "fastest", "longest pause", "last flow began after"]
@@ -86,6 +87,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         page.section(
             "Program",
             *noted("", COMMAND_HEAD, tables.command_rows(run)),
+            *noted("", CAUSE_HEAD, tables.cause_rows(run)),
             *(
                 page.paragraph(f"Printed in {host}:") + f"<pre>{page.text(chr(10).join(lines))}</pre>"
                 for host, lines in tables.command_output(run)
@@ -236,6 +238,7 @@ def summary(run: Run, story: Story, verdict: Verdict) -> str:
         lines += ["", f"printed in {host}", *(f"  {line}" for line in printed)]
     for title, rows in (
         ("program (" + ", ".join(COMMAND_HEAD[1:]) + ")", tables.command_rows(run)),
+        ("first cause (at, what, faults)", tables.cause_rows(run)),
         ("goodput", tables.goodput_rows(run)),
         ("recovery (" + ", ".join(RECOVERY_HEAD[2:]) + "; round trips in brackets)", tables.recovery_rows(run)),
         ("training steps (count, median, p99, slowest)", tables.step_rows(run)),

@@ -135,6 +135,12 @@ def command_rows(run: Run) -> list[list[str]]:
     return rows
 
 
+def cause_rows(run: Run) -> list[list[str]]:
+    """Of a program that failed: when the first thing went wrong, what, and the faults at that time."""
+    found = commands.first_cause(run)
+    return [] if found is None else [[run.clock(found[0]), *found[1:]]]
+
+
 def command_output(run: Run, lines_max: int | None = None) -> list[tuple[str, list[str]]]:
     """The end of what the program printed in each host: the host, and at most so many lines."""
     printed = [(process.host, process.output.splitlines()) for process in commands.processes(run)]

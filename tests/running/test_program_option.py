@@ -10,6 +10,7 @@ import pytest
 from cli import main as cli
 from common.journal import Journal
 from judging import commands
+from judging.reports import tables
 from judging.run import Run
 from running.directory import RunDirectory
 from running.programs import Programs, filled
@@ -183,6 +184,36 @@ def test_a_program_shows_something_of_faults_that_came_while_it_ran(
 ) -> None:
     finding = commands.under_faults()(run_with(tmp_path, 10, fault_ns))
     assert (finding.holds, finding.reason) == (holds, reason)
+
+
+@pytest.mark.parametrize(
+    ("failed_ns", "cause", "status", "expected"),
+    [
+        (3, "no answer", 1, (3, "queue pair 5 of h0 to h1: no answer", "before any fault")),
+        (6, "no answer", 1, (6, "queue pair 5 of h0 to h1: no answer", "under link-down p0l0-p0s0 (since 0.00 s)")),
+        (9, "no answer", 1, (9, "queue pair 5 of h0 to h1: no answer", "0.00 s after link-down p0l0-p0s0 was over")),
+        (6, "modified to ERROR", 1, (10, "h0: status 1", "0.00 s after link-down p0l0-p0s0 was over")),
+        (11, "no answer", -11, (10, "h0: killed by signal 11", "0.00 s after link-down p0l0-p0s0 was over")),
+        (6, "no answer", 0, None),
+    ],
+)
+def test_of_a_failed_program_the_first_cause_is_told_with_the_faults_at_that_time(
+    failed_ns: int, cause: str, status: int, expected: tuple[int, str, str] | None, tmp_path: Path
+) -> None:
+    directory = RunDirectory.create(tmp_path, "own", 1)
+    journal = Journal(directory.journal("runner"), "runner", lambda: 0)
+    journal.write("phase", t_ns=0, name="faults", state="start")
+    journal.write("command", t_ns=0, state="start", host="h0", rank=0, words="true")
+    for state, t_ns in (("begin", 5), ("end", 8)):
+        journal.write("fault", t_ns=t_ns, verb="link-down", target="p0l0-p0s0", state=state, arguments={})
+    journal.write("command", t_ns=10, state="stop", host="h0", rank=0, status=status, cause="", output="")
+    journal.close()
+    agent = Journal(directory.journal("h0"), "h0", lambda: 0)
+    agent.write("qp", t_ns=failed_ns, qp=5, peer="h1", old="rts", new="error", cause=cause)
+    agent.close()
+    run = Run.open(directory.path)
+    assert commands.first_cause(run) == expected
+    assert [row[1:] for row in tables.cause_rows(run)] == ([list(expected[1:])] if expected else [])
 
 
 def test_a_run_without_its_program_shows_nothing(tmp_path: Path) -> None:
