@@ -162,8 +162,15 @@ class MeshEngine(ABC):
         now_ns = self.context.now_ns()
         late = [task for task in self._tasks if task.deadline_ns is not None and now_ns > task.deadline_ns]
         for task in late:
-            self._end(task, TimeoutError(f"{task.name} has not ended within its timeout"))
+            self._end(task, TimeoutError(f"{task.name} has not ended within its timeout{self._awaited(task)}"))
         return bool(late)
+
+    def _awaited(self, task: MeshTask) -> str:
+        """The ranks of which a task waits for a message, and the number of its call, in words."""
+        ranks = [] if task.scope is None else self.mesh.awaited(task.scope.call)
+        if not ranks or task.scope is None:
+            return ""
+        return f": call {task.scope.call[1]} of its group waits for rank {' and '.join(map(str, ranks))}"
 
     def _end(self, task: MeshTask, failure: Exception | None) -> None:
         self._remove(task)

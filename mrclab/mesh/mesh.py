@@ -197,6 +197,10 @@ class Mesh:
             self._expected[peer, tag] = arrival
         return arrival
 
+    def awaited(self, call: Call) -> list[int]:
+        """The ranks of which messages of a call are expected and not here."""
+        return sorted({peer for peer, tag in self._expected if tag.call == call})
+
     def wait(self, arrival: Arrival) -> Step:
         """Until the message is there. Raises `CallError` if it does not come, or is another."""
         try:

@@ -127,6 +127,7 @@ goes_on(hasty)
     first, second = run(world, tmp_path, text)
     late = "all-reduce has not ended within its timeout"
     assert [late in line for line in first if "TOLD" in line] == [True, True]
+    assert all("of its group waits for rank 1" in line for line in first if "TOLD" in line)
     assert [f"rank 0 says: {late}" in line for line in second if "TOLD" in line] == [True, True]
 
 
