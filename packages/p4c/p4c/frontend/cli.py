@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-I", "--include", type=Path, action="append", default=[], metavar="DIR", help="look here too")
     parser.add_argument("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]", help="define a macro")
     parser.add_argument("--print", choices=FORMS, dest="form", help="show an intermediate form and write nothing")
+    parser.add_argument("--Werror", action="store_true", help="refuse a program with warnings")
     parser.add_argument("--no-cache", action="store_true", help="compile even if the result is known")
     parser.set_defaults(run=run)
 
@@ -60,6 +61,9 @@ def run(args: argparse.Namespace) -> int:
         return 1
     if compiled.warnings:
         write_out(f"{compiled.warnings}\n", sys.stderr)
+        if args.Werror:
+            write_error("warnings are errors here (--Werror): nothing was written")
+            return 1
     directory = args.output or Path()
     if directory.exists() and not directory.is_dir():
         raise ValueError(f"-o must be a folder (got the file {printable(str(directory))})")

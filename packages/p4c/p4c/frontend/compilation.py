@@ -16,6 +16,7 @@ from p4c.frontend.diagnostics import Diagnostics, SourceSpan
 from p4c.frontend.draft import Draft
 from p4c.frontend.emit.p4info import p4info_text
 from p4c.frontend.emit.program import finish
+from p4c.frontend.lint.program import lint
 from p4c.frontend.lower.program import lower
 from p4c.frontend.parse import ast
 from p4c.frontend.parse.preprocessor import Preprocessor
@@ -92,6 +93,7 @@ class Compilation:
         with self._phase():
             assert self.lowered is not None
             assert self.draft is not None
+            lint(self.lowered, self.draft, self.diagnostics)
             made = document(self.lowered)
             p4info = p4info_text(self.draft)
         return Compiled(made, p4info, self.diagnostics.render())

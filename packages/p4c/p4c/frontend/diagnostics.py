@@ -21,7 +21,7 @@ _SECRET = (
     "this must be the text of a program. No line of it is shown: only root may read the file, and it lies outside the"
     " program's folder and every -I folder"
 )
-PHASES = ("preprocess", "lex", "parse", "names", "types", "target")
+PHASES = ("preprocess", "lex", "parse", "names", "types", "target", "lint")
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -47,7 +47,8 @@ NOWHERE = SourceSpan("<program>", 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One complaint. `phase` is one of PHASES; `target` means valid P4 that this compiler or BMv2 cannot carry out."""
+    """One complaint. `phase` is one of PHASES; `target` means valid P4 that this compiler or BMv2 cannot carry out, and
+    `lint` what is hardly meant."""
 
     phase: str
     severity: str  # "error" or "warning"

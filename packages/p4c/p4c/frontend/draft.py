@@ -36,6 +36,7 @@ class DraftState(Mutable):
     default: str | None = None
     ended: bool = False
     origin: str = ""
+    span: SourceSpan = NOWHERE  # of the transition
 
 
 class DraftPipeline(Mutable):
@@ -60,6 +61,8 @@ class Draft(Mutable):
     enums: dict[str, dict[str, int]] = field(default_factory=dict)
     aliases: dict[str, FieldRef | ValidBit] = field(default_factory=dict)
     states: tuple[State, ...] = ()
+    named: set[int] = field(default_factory=set)  # indices of headers that the program declares, and no call copies
+    places: dict[int, SourceSpan] = field(default_factory=dict)  # of operations and keys of states, by identity
     value_sets: list[DeclaredValueSet] = field(default_factory=list)
     pipelines: list[DraftPipeline] = field(default_factory=list)
     deparser: list[Header] = field(default_factory=list)

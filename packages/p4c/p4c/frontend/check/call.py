@@ -72,6 +72,7 @@ def _named(cx: CheckContext, e: ast.CallExpression, target: ast.Name) -> Callee 
     if symbol.kind == "action":
         if not cx.action_calls_allowed:
             cx.type_error("actions cannot be called from parsers or functions", e.span)
+        symbol.used = True
         callee = Callee("action", symbol.name, symbol, parameters=symbol.parameters, returns=ty.VOID)
         bind(cx, e, callee)
         return callee
@@ -205,6 +206,7 @@ def _apply(
         cx.type_error(f"{base} cannot be applied in a {'parser' if cx.in_parser else 'control'}", e.span)
     if base.kind == "table":
         callee = Callee("table", base.name, base=target.base, returns=ty.APPLY_RESULT)
+        cx.declared[id(declaration)].used = True
         if e.arguments:
             cx.type_error("a table's apply() takes no arguments", e.span)
         return callee

@@ -138,6 +138,7 @@ def _action_ref(cx: CheckContext, ref: ast.ActionRef, complete: bool) -> None:
     if symbol is None:
         return
     ref.target = symbol
+    symbol.used = True
     ref.bound = [None] * len(symbol.parameters)
     if not ref.arguments:
         wanted = ", ".join(p.name for p in symbol.parameters if not p.direction)
@@ -315,17 +316,21 @@ def check_states(cx: CheckContext, parser: ast.ParserDecl) -> None:
 
 
 def _need_an_end(cx: CheckContext, parser: ast.ParserDecl, states: list[ast.StateDecl]) -> None:
-    """Complain of a parser that no packet leaves."""
+    """Complain of a parser that no packet leaves, and of states that no packet comes to."""
     following = {state.name: _following(state.transition) for state in states}
     seen: set[str] = set()
     waiting = ["start"]
     while waiting:
         name = waiting.pop()
-        if name not in following:
-            return  # accept, reject, or a state that was complained of
         if name not in seen:
             seen.add(name)
-            waiting += following[name]
+            waiting += following.get(name, [])
+    for state in states:
+        if state.name not in seen and "start" in following:
+            message = f"no packet comes to state {state.name}: no state that start leads to goes there"
+            cx.diagnostics.warning("lint", message, state.span)
+    if not seen <= following.keys():
+        return  # accept, reject, or a state that was complained of
     message = f"no packet leaves parser {parser.name}: no state that start leads to goes to accept or reject"
     cx.type_error(message, parser.span, "write: transition accept;")
 
@@ -438,7 +443,17 @@ def check(program: ast.P4Program, diagnostics: Diagnostics) -> CheckContext:
     if "main" not in cx.scope.names and not diagnostics.errors:
         note = "end the program with: V1Switch(…) main;"
         diagnostics.error("names", "the program has no package instance named main", program.span, note)
+    if not diagnostics.errors:
+        _warn_unused(cx)
     return cx
+
+
+def _warn_unused(cx: CheckContext) -> None:
+    for symbol in cx.declared.values():
+        if symbol.kind in ("action", "table") and not symbol.used and symbol.span is not None:
+            lacks = "no table lists it and nothing calls it" if symbol.kind == "action" else "it is never applied"
+            if not symbol.span.file.startswith("<"):
+                cx.diagnostics.warning("lint", f"{symbol.kind} {symbol.name} is not used: {lacks}", symbol.span)
 
 
 def key_set_element(cx: CheckContext, key: ast.Expression, wanted: Type) -> None:

@@ -27,6 +27,7 @@ class Symbol(Mutable):
     direction: str = ""
     span: SourceSpan | None = None
     written: int = 0  # how often, as far as the program is checked
+    used: bool = False  # of an action: called or listed by a table; of a table: applied
     overloads: list[Symbol] = field(default_factory=list)
     parameters: list[ParameterInfo] = field(default_factory=list)
 

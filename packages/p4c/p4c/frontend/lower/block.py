@@ -12,7 +12,16 @@ from p4c.frontend.lower.context import LowerContext, RefusalError, control_plane
 from p4c.frontend.lower.inline import copy_back
 from p4c.frontend.lower.object import extern_object
 from p4c.frontend.lower.storage import allocate
-from p4c.frontend.lower.values import ActionValue, Bindings, BlockValue, ExternValue, Literal, TableValue
+from p4c.frontend.lower.values import (
+    ActionValue,
+    Bindings,
+    BlockValue,
+    ExternValue,
+    HeaderValue,
+    Literal,
+    TableValue,
+    leaves,
+)
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar
 
@@ -112,6 +121,7 @@ def variable(cx: LowerContext, d: ast.Variable) -> None:
     if storage is None:
         storage = allocate(cx, name, symbol.type, d.span)
         cx.frame.bind(symbol, storage)
+        cx.program.named |= {leaf.header.index for leaf in leaves(storage) if isinstance(leaf, HeaderValue)}
     if d.initial is not None:
         assign(cx, storage, cx.value_of(d.initial), d.span)
     else:

@@ -151,6 +151,8 @@ def _storage(cx: LowerContext, parser: BlockValue) -> tuple[Value, Value, Value]
             message = "the headers struct holds headers, stacks and unions only; move other fields to the metadata"
             cx.refuse(RefusalError(message, span))
             break
+        if isinstance(leaf, HeaderValue):
+            cx.program.named.add(leaf.header.index)
     meta = allocate(cx, "userMetadata", metadata.type, metadata.declaration.span)
     meta_type = strip(metadata.type)
     assert isinstance(meta_type, CompositeType)

@@ -109,6 +109,7 @@ def add_operation(cx: LowerContext, s: Step | ParserStep) -> None:
         made = Call(Primitive(s.op, s.args, cx.diagnostics.source(s.span)))
     _check_readable(made, s.span)
     cx.state.operations.append(made)
+    cx.program.places[id(made)] = s.span
 
 
 def _check_readable(part: object, span: SourceSpan) -> None:
@@ -128,6 +129,7 @@ def _check_readable(part: object, span: SourceSpan) -> None:
 
 # Transitions of parser states: selects as values and masks, and keys that fit no case.
 _CASE_MAX = 4096  # transitions of one case
+_TRIED_BITS = 8  # of a key whose values are all tried
 
 
 def transition(cx: LowerContext, s: ast.StateDecl, targets: dict[str, str | None]) -> None:
@@ -153,6 +155,7 @@ def transition(cx: LowerContext, s: ast.StateDecl, targets: dict[str, str | None
             add_operation(cx, assigned(kept, key, e.span))
             key = kept
         keys.append(key_part(key))
+    cx.state.span = t.span
     transitions: list[Transition] = []
     for case in t.cases:
         if case.state == "reject":
@@ -167,6 +170,20 @@ def transition(cx: LowerContext, s: ast.StateDecl, targets: dict[str, str | None
         cx.count_parts(len(made), case.span)
         transitions.extend(made)
     end(cx, keys, transitions, _no_match(cx))
+    if not _every_value(keys, transitions):
+        message = "this select has no default: packets that fit no case leave the parser with error.NoMatch"
+        cx.diagnostics.warning("lint", message, t.span, "write, for example: default: accept;")
+
+
+def _every_value(key: list[KeyPart], transitions: list[Transition]) -> bool:
+    """Whether the cases take all values of a short key; False where they are too many to try."""
+    widths = [part.width_bits for part in key]
+    if sum(widths) > _TRIED_BITS or any(t.value_set is not None for t in transitions):
+        return False
+    return all(
+        any(all(v & m == value for v, m, value in zip(values, t.masks, t.values, strict=True)) for t in transitions)
+        for values in itertools.product(*(range(1 << bits) for bits in widths))
+    )
 
 
 def _warn_reject(cx: LowerContext, span: SourceSpan, what: str) -> None:
@@ -293,10 +310,12 @@ def _reachable(cx: LowerContext, first: str) -> tuple[State, ...]:
             targets = [t.next_state for t in cx.states[name].transitions]
             waiting.extend(target for target in (*targets, cx.states[name].default) if target is not None)
     states = [s for n, s in cx.states.items() if n in seen]
-    return tuple(
+    made = tuple(
         State(s.name, index, tuple(s.operations), tuple(s.key), tuple(s.transitions), s.default)
         for index, s in enumerate(states)
     )
+    cx.program.places.update((id(m.key), s.span) for m, s in zip(made, states, strict=True) if m.key)
+    return made
 
 
 def apply_parser(cx: LowerContext, e: ast.CallExpression, callee: Callee) -> None:
