@@ -48,9 +48,22 @@ def test_a_missing_program_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"(got {tmp_path}: a directory)" in capsys.readouterr().err
 
 
+def test_a_program_with_warnings_is_refused_where_they_are_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = PROGRAMS / "tunnel.p4"  # as p4lang's advanced_tunnel does, it counts by a header that it has just removed
+    for _ in range(2):  # the second time from the cache
+        assert main(["compile", str(program), "-o", str(tmp_path / "out"), "--Werror"]) == 1
+        said = capsys.readouterr().err
+        assert "warning[lint]: header tunnel is valid on no path to here" in said
+        assert said.endswith("warnings are errors here (--Werror): nothing was written\n")
+    assert not (tmp_path / "out").exists()
+    assert main(["compile", str(PROGRAMS / "calculator.p4"), "-o", str(tmp_path / "out"), "--Werror"]) == 0
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
-    assert main(["compile", str(PROGRAMS / "tunnel.p4"), "-o", str(tmp_path / "file")]) == 2
+    assert main(["compile", str(PROGRAMS / "calculator.p4"), "-o", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err == f"switch: -o must be a folder (got the file {tmp_path / 'file'})\n"
 
 

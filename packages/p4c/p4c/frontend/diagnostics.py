@@ -148,8 +148,9 @@ class Diagnostics:
         return "\n".join(map(printable, out))
 
     def stop_on_errors(self) -> None:
-        """Raise CompileError if anything so far was an error."""
+        """Raise CompileError if anything so far was an error. Warnings of `lint` are left out then."""
         if self.errors:
+            self.items = [d for d in self.items if d.phase != "lint"]
             raise CompileError(self.items, self.render())
 
 

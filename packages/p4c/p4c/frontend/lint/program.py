@@ -1,4 +1,4 @@
-"""Warnings of a compiled program: what no path makes sense of."""
+"""Warnings that need all paths of a compiled program."""
 
 from __future__ import annotations
 
