@@ -153,6 +153,7 @@ def test_an_assertion_that_fails_is_told_by_the_trace_and_changes_no_packet(
 def test_a_checksum_covers_joined_fields_like_the_fields_one_by_one(tmp_path: Path) -> None:
     """p4c takes such data (its sample issue1765). RFC 1071 over 0x0102: the complement is 0xfefd."""
     data = {"apart": "{hdr.h.a, hdr.h.b}", "joined": "{hdr.h.a ++ hdr.h.b}", "constant": "{8w1 ++ hdr.h.b}"}
+    data["cast"] = "{(bit<24>) hdr.h.a, (bit<8>) hdr.h.b}"  # as in issue1765-1: zeros before the field
     for name, inputs in data.items():
         update = f"update_checksum(true, {inputs}, m.sum, HashAlgorithm.csum16);"
         part = {"compute": update + "update_checksum(true, {m.sum, 16w0xffff}, hdr.i.sum, HashAlgorithm.csum16);"}
@@ -161,6 +162,18 @@ def test_a_checksum_covers_joined_fields_like_the_fields_one_by_one(tmp_path: Pa
         source = source.replace("struct headers", "header sum_t {{ bit<16> sum; }}\nstruct headers", 1)
         made = Made(tmp_path, source, ingress="hdr.i.setValid();", **part)
         assert made.sent("0102") == [(1, "01020102")], name
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_stack_of_unions_is_assigned_as_a_whole(engine: str, tmp_path: Path) -> None:
+    """p4c's sample wrong-warning."""
+    source = WHOLE.replace(
+        "struct headers {{ h_t h; h_t i; }}",
+        "header_union u_t {{ h_t p; h_t q; }} struct headers {{ h_t h; u_t[2] u; }}",
+    )
+    ingress = "u_t[2] other; other[1].q.setValid(); other[1].q = {7, 8}; hdr.u = other;"
+    made = Made(tmp_path, source, ingress=ingress)
+    assert made.sent("0102", made.engine(engine)) == [(1, "01020708")]
 
 
 def test_an_error_is_a_number_in_a_message(tmp_path: Path) -> None:

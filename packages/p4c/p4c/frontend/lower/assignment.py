@@ -11,6 +11,7 @@ from p4c.frontend.lower.storage import allocate, header_fields, temporary
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar, ScalarSlice, computed, constant, slice_of
 from p4c.model.expressions import AccessField, Const, Expression, FieldRef, LastField, Local
+from p4c.model.headers import UnionStack
 from p4c.model.parsers import LastUnionField
 
 
@@ -26,7 +27,11 @@ def assign(cx: LowerContext, target: values.Value, source: values.Value, span: S
     elif isinstance(target, values.HeaderValue | values.ElementValue):
         _assign_header(cx, target, source, span)
     elif isinstance(target, values.StackValue) and isinstance(source, values.StackValue):
-        cx.emit(f"assign_{target.stack.kind.value}", target.stack, source.stack, span=span)
+        if isinstance(target.stack, UnionStack) and isinstance(source.stack, UnionStack):
+            for into, out_of in zip(target.stack.unions, source.stack.unions, strict=True):
+                cx.emit("assign_union", into, out_of, span=span)
+        else:
+            cx.emit("assign_header_stack", target.stack, source.stack, span=span)
     elif isinstance(target, values.UnionValue) and isinstance(source, values.UnionValue):
         cx.emit("assign_union", target.union, source.union, span=span)
     else:

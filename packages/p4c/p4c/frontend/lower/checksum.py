@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from p4c.frontend.check.types import BOOL
+from p4c.frontend.check.types import BOOL, Bits, strip
 from p4c.frontend.flow import Apply, Branch, Flow, Leave, Region, Step
 from p4c.frontend.lower.argument import algorithm, calculation, data_items, flat
 from p4c.frontend.lower.block import control_body
@@ -47,11 +47,17 @@ def _checksum(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], 
 
 
 def _joined_parts(e: ast.Expression) -> list[ast.Expression]:
-    """The data of a checksum, apart at each `++`: what it is over is joined anyway."""
+    """The data of a checksum, apart at each `++`: its parts are joined anyway. A cast to more bits puts zeros first."""
     if isinstance(e, ast.ListExpression):
         return [part for item in e.items for part in _joined_parts(item)]
     if isinstance(e, ast.BinaryExpression) and e.op == "++" and e.value is None:
         return [*_joined_parts(e.left), *_joined_parts(e.right)]
+    if isinstance(e, ast.CastExpression) and e.value is None:
+        to, of = strip(e.type), strip(e.operand.type)
+        if isinstance(to, Bits) and isinstance(of, Bits) and not to.signed and not of.signed and to.width >= of.width:
+            zeros = ast.Number(e.span, 0, to.width - of.width, False, "0")
+            zeros.type, zeros.value = Bits(to.width - of.width), 0
+            return [*[zeros] * (to.width > of.width), *_joined_parts(e.operand)]
     return [e]
 
 
