@@ -1,7 +1,8 @@
 """Console blocks of the pages: their commands, and the lines of output that the pages show.
 
 A fenced block whose info string begins with `console` holds commands behind `$ `; its other lines are output. A `text`
-block right behind it holds more lines of the output. Lines may be left out, but not change their order.
+block right behind it holds more lines of the output. Lines may be left out, but not change their order. A block of
+another language whose info string names a file is that file, which the reader writes before the next commands.
 """
 
 import re
@@ -27,6 +28,7 @@ class Block:
     words: frozenset[str]
     commands: tuple[str, ...]
     shown: tuple[str, ...]  # lines of the output that the page shows
+    files: tuple[tuple[str, str], ...] = ()  # names and texts of files above
 
     @property
     def name(self) -> str:
@@ -43,9 +45,11 @@ def blocks(pages: Sequence[Path] = tuple(PAGES)) -> Iterator[Block]:
     for page in pages:
         text = page.read_text()
         fences = list(FENCE.finditer(text))
+        files: list[tuple[str, str]] = []
         prose = FENCE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
         for found, following in zip_longest(fences, fences[1:]):
             if found[1] != "console":
+                files += [(name, found[3]) for name in found[2].split() if "/" in name]
                 continue
             lines = found[3].splitlines()
             output = [line for line in lines if not line.startswith("$ ")]
@@ -58,6 +62,7 @@ def blocks(pages: Sequence[Path] = tuple(PAGES)) -> Iterator[Block]:
                 words=frozenset(found[2].split()),
                 commands=tuple(line[2:] for line in lines if line.startswith("$ ")),
                 shown=tuple(line for line in map(squeezed, output) if line not in ("", "…")),
+                files=tuple(files),
             )
 
 
@@ -80,6 +85,9 @@ def printed_by(block: Block, folder: Path, limit_s: float) -> str:
     """Run the block's commands in `folder`, check each exit status, and return what they printed."""
     shell = shutil.which("bash") or "/bin/sh"
     printed = ""
+    for name, text in block.files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
     for command in block.commands:
         done = subprocess.run(
             [shell, "-c", command], cwd=folder, capture_output=True, text=True, timeout=limit_s,
