@@ -21,6 +21,7 @@ from operations.rehearsal.rehearse import (
     background,
     compared,
     outage_s,
+    outcome,
     rehearsed,
     spec,
 )
@@ -159,7 +160,7 @@ def test_the_command_says_what_its_runs_show_and_ends_with_the_verdict(
     """Runs are made up: on every seed the same longest step, and a run of the hunt that is twice as slow."""
 
     def made_up(scratch: str, job: Job) -> Seen:
-        return Seen(job.seed, slowest * (2 if job.seed >= HUNT_SEEDS else 1), 1.5, 0.9, 0, "")
+        return Seen(job.seed, slowest * (2 if job.seed >= HUNT_SEEDS else 1), 1.5, 0.9, 0, "", 500.0, 0.25)
 
     def kept(spec: object, root: Path) -> Path:
         (tmp_path / "run").mkdir(exist_ok=True)
@@ -168,18 +169,39 @@ def test_the_command_says_what_its_runs_show_and_ends_with_the_verdict(
     monkeypatch.setattr("studies.farm.Pool", lambda workers, work: Inline(made_up))
     monkeypatch.setattr("operations.rehearsal.report.make_run", kept)
     monkeypatch.setattr("operations.rehearsal.report.export.beside_report", lambda folder: None)
-    change = written(tmp_path, HEAD + "safe = 0.9\n[noticed]\nstep_time = 2\ngoodput = 0.5\n" + STEP + "for_s = 2\n")
+    change = written(
+        tmp_path,
+        HEAD
+        + "safe = 0.9\ntokens_per_step = 4000000\n[noticed]\nstep_time = 2\ngoodput = 0.5\n"
+        + STEP
+        + "for_s = 2\n",
+    )
     words = ["rehearse", str(change), "--seeds", "60", "--hunt", "1", "--runs", str(tmp_path)]
     assert main(words) == status
     printed = capsys.readouterr()
     assert said in printed.out
-    assert f"worst run: seed {HUNT_SEEDS}; the longest step took {2 * slowest:.2f} times as long" in printed.out
+    took = f"the longest step took {1000 * slowest:.0f} ms instead of 500 ms, {2 * slowest:.2f} times as long"
+    assert f"worst run: seed {HUNT_SEEDS}; {took}; the job lost 0.25 steps, 1,000,000 tokens; besides" in printed.out
     assert printed.err.count("noticed") == 61
     assert "a change" in (tmp_path / "run" / "rehearsal.html").read_text()
     assert main([*words, "--against", str(change), "--orders", "1", "--json"]) == status
     told = json.loads(capsys.readouterr().out)
     assert [one["verdict"] for one in told["changes"]] == ["safe" if status == 0 else "not safe"] * 2
     assert told["changes"][0]["worst"]["hunted"]
+    assert told["changes"][0]["worst"]["lost_tokens"] == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("limit", "noticed"),
+    [("step_ms = 650", False), ("step_ms = 590", True), ("tokens = 600", False), ("tokens = 400", True)],
+)
+def test_a_change_is_noticed_in_the_terms_of_the_job(limit: str, noticed: bool, tmp_path: Path) -> None:
+    """The longest step takes 1.2 times 500 ms, and half a step of 1,000 tokens is lost."""
+    text = HEAD + f"tokens_per_step = 1000\n[noticed]\n{limit}\n" + STEP
+    planned = read(written(tmp_path, text))
+    assert outcome(planned, Seen(1, 1.2, 1.5, 1.0, 0, "", 500.0, 0.5), 0).noticed == noticed
+    with pytest.raises(ChangeError, match=r"noticed.tokens needs tokens_per_step"):
+        read(written(tmp_path, HEAD + "[noticed]\ntokens = 5\n" + STEP))
 
 
 @pytest.mark.slow
@@ -187,6 +209,9 @@ def test_a_switch_that_is_the_only_one_is_noticed_and_a_drain_is_not(tmp_path: P
     bad = rehearsed(read(CHANGES / "single-homed-leaf.toml"), [1])
     assert bad.outcomes[0].noticed
     assert bad.by_step() == [1]
+    (run,) = bad.outcomes
+    assert 500 < run.usual_ms < 5000
+    assert run.slowdown - 1.2 < run.lost_steps < run.slowdown + 1  # the one long step, and little else
     drained = HEAD + STEP.replace("cut", "drain").replace("p0l0-p0s0", "p0s0") + "for_s = 2\n"
     good = rehearsed(read(written(tmp_path, drained)), [1])
     assert not good.outcomes[0].noticed

@@ -68,10 +68,13 @@ class ChangeStep:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """When a change is noticed: a training step so many times as long as without the change, less of the goodput."""
+    """When a change is noticed: a training step so many times as long as without the change, less of the goodput; or in
+    the job's own terms, a step of more milliseconds, more tokens lost (None: not asked)."""
 
     step_time: float = 2.0
     goodput: float = 0.9
+    step_ms: float | None = None
+    tokens: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,8 @@ class Planned:
     seconds: float
     flaps: int
     safe: float
+    tokens_per_step: int = 0
+    """Tokens that a training step of the job learns from; 0: not told."""
 
 
 def read(path: Path) -> Planned:
@@ -116,17 +121,23 @@ class _Reader:
         return ChangeError(f"{self._path}:{line}: {error}")
 
     def planned(self, document: object) -> Planned:
-        known = ("name", "plan", "fabric", "seconds", "flaps", "safe", "noticed", "step")
+        known = ("name", "plan", "fabric", "seconds", "flaps", "safe", "tokens_per_step", "noticed", "step")
         try:
             body = Fields("", document, ChangeError, known)
             plan = self._plan(body)
             rows = body.rows("step", ("do", "target", "at_s", "for_s", "value"))
             told = body.fields("noticed", default={})
-            Fields("noticed", told.values, ChangeError, ("step_time", "goodput"))
+            Fields("noticed", told.values, ChangeError, ("step_time", "goodput", "step_ms", "tokens"))
             usual = Noticed()
             noticed = Noticed(
-                told.number("step_time", 1.05, 100.0, usual.step_time), told.number("goodput", 0.0, 1.0, usual.goodput)
+                told.number("step_time", 1.05, 100.0, usual.step_time),
+                told.number("goodput", 0.0, 1.0, usual.goodput),
+                told.number("step_ms", 0.001, 1e6) if told.has("step_ms") else None,
+                told.number("tokens", 1.0, 1e15) if told.has("tokens") else None,
             )
+            tokens_per_step = body.integer("tokens_per_step", 1, 10**12) if body.has("tokens_per_step") else 0
+            if noticed.tokens is not None and not tokens_per_step:
+                raise ChangeError("noticed.tokens needs tokens_per_step, the tokens of a training step of the job")
             name, safe = body.string("name"), body.number("safe", 0.001, 0.999, 0.1)
             seconds, flaps = body.number("seconds", 1.0, SECONDS_MAX), body.integer("flaps", 0, 20, 1)
         except (ValueError, PlanError) as error:
@@ -134,7 +145,7 @@ class _Reader:
         steps = tuple(self._step(plan, index, row, seconds) for index, row in enumerate(rows))
         if not steps:
             raise self.fail(1, "a change must have at least one [[step]]")
-        return Planned(name, plan, steps, noticed, seconds, flaps, safe)
+        return Planned(name, plan, steps, noticed, seconds, flaps, safe, tokens_per_step)
 
     def _plan(self, body: Fields) -> Plan:
         shape = body.fields("fabric", default={}).values

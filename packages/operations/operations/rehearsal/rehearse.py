@@ -56,6 +56,14 @@ class RehearsedRun:
     flaps: int
     folder: FilePath | None = field(default=None, compare=False)
     """Of a run on real links, which cannot be made again."""
+    usual_ms: float = 0.0
+    """A training step of the reference."""
+    lost_steps: float = 0.0
+    """The time that the steps of the change took beyond the usual, in usual steps."""
+
+    def tokens(self, planned: Planned) -> float:
+        """The tokens that the job lost."""
+        return self.lost_steps * planned.tokens_per_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +146,8 @@ class Seen(NamedTuple):
     goodput_kept: float
     errors: int
     folder: str  # of a run that was kept
+    usual_ms: float = 0.0
+    lost_steps: float = 0.0
 
 
 def rehearsed(
@@ -227,25 +237,31 @@ def seen(seed: int, folder: FilePath) -> Seen:
     reference, during = run.phases["reference"], run.phases["faults"]
     every = steps.steps(run)
     usual = steps.times(steps.of_phase(every, reference))
-    slowest, at_s = 1.0, None
+    slowest, at_s, usual_ms, lost = 1.0, None, 0.0, 0.0
     if usual is not None:
         ends = [(step.total_ns, (step.end_ns - during.start_ns) / 1e9) for step in steps.of_phase(every, during)]
-        for took_ns, end_s in [*ends, (steps.stalled_ns(every, during), inf)]:
+        usual_ms, stalled_ns = usual.median_ns / 1e6, steps.stalled_ns(every, during)
+        beyond_ns = sum(took_ns - usual.median_ns for took_ns, _ in ends) + max(0, stalled_ns - usual.median_ns)
+        lost = max(0.0, beyond_ns / usual.median_ns)
+        for took_ns, end_s in [*ends, (stalled_ns, inf)]:
             if took_ns / usual.median_ns > slowest:
                 slowest, at_s = took_ns / usual.median_ns, end_s
     before_bps = goodput.of_phase(run, reference)
     kept = (goodput.of_phase(run, during) or 0.0) / before_bps if before_bps else 0.0
     errors = sum(1 for line in run.kind("qp") if line.get("new") == "error")
-    return Seen(seed, slowest, at_s, kept, errors, "")
+    return Seen(seed, slowest, at_s, kept, errors, "", usual_ms, lost)
 
 
 def outcome(planned: Planned, run: Seen, flaps: int) -> RehearsedRun:
     """The run's evidence about the change."""
     allowed, step = planned.noticed, None if run.at_s is None else _step_at(planned, run.at_s)
     noticed = run.slowdown > allowed.step_time or run.goodput_kept < allowed.goodput or run.errors > 0
+    noticed |= allowed.step_ms is not None and run.slowdown * run.usual_ms > allowed.step_ms
+    noticed |= allowed.tokens is not None and run.lost_steps * planned.tokens_per_step > allowed.tokens
     beside = background(planned, run.seed, flaps)
     kept = FilePath(run.folder) if run.folder else None
-    return RehearsedRun(run.seed, noticed, run.slowdown, run.goodput_kept, run.errors, step, beside, flaps, kept)
+    shown = (run.slowdown, run.goodput_kept, run.errors, step, beside, flaps, kept, run.usual_ms, run.lost_steps)
+    return RehearsedRun(run.seed, noticed, *shown)
 
 
 def _step_at(planned: Planned, at_s: float) -> int | None:

@@ -86,8 +86,10 @@ def worst(statement: RehearsalResult) -> list[str]:
         flaps = statement.hunted[0].flaps
         lines.append(f"hunted for a worse schedule: {len(statement.hunted)} runs with {flaps} flapping cables")
     beside = ", ".join(spell(fault) for fault in run.background) or "no other fault"
-    step = f"the longest step took {run.slowdown:.2f} times as long as the reference"
-    return [*lines, f"worst run: seed {run.seed}; {step}; besides the change: {beside}"]
+    took = f"{run.slowdown * run.usual_ms:.0f} ms instead of {run.usual_ms:.0f} ms, {run.slowdown:.2f} times as long"
+    tokens = f", {run.tokens(statement.planned):,.0f} tokens" if statement.planned.tokens_per_step else ""
+    lost = f"the job lost {run.lost_steps:.2f} steps{tokens}"
+    return [*lines, f"worst run: seed {run.seed}; the longest step took {took}; {lost}; besides the change: {beside}"]
 
 
 def noticed(statement: RehearsalResult) -> str:
@@ -127,6 +129,10 @@ def document(
             "worst": {
                 "seed": statement.worst.seed,
                 "slowdown": round(statement.worst.slowdown, 4),
+                "step_ms": round(statement.worst.slowdown * statement.worst.usual_ms, 3),
+                "usual_step_ms": round(statement.worst.usual_ms, 3),
+                "lost_steps": round(statement.worst.lost_steps, 4),
+                "lost_tokens": round(statement.worst.tokens(statement.planned)) if statement.planned.tokens_per_step else None,
                 "goodput_kept": round(statement.worst.goodput_kept, 4),
                 "beside": [spell(fault) for fault in statement.worst.background],
                 "hunted": statement.worst in statement.hunted,
