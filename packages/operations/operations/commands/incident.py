@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cli import add, add_json, add_runs, hand_over, hand_over_below, need_root
+from cli import add, add_json, add_runs, hand_over, hand_over_below, handing_over, need_root
 from common.giving import opened_folder
 from common.interpreter import become
 from common.quoting import quoted
@@ -25,6 +25,8 @@ from topo.emulation import labname, namespace
 
 STATUS = {"right": 0, "wrong": 1, "partly right": 3, "given up": 3}
 LEVEL = 1
+SEEDS_MAX = 200
+"""Of an export: its incidents follow each other within a day."""
 SECRET_SEEDS = 1 << 53
 """Browsers show larger numbers rounded, and a page's seed must repeat its incident."""
 
@@ -51,10 +53,17 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         ("answer", "end the incident with an answer"),
         ("end", "give up: end the incident, and see what was wrong"),
         ("scores", "the answers of a group and its score: a folder of --runs per person"),
+        ("export", "incidents as cases of the benchmark OpenRCA: queries, telemetry and the truth"),
     ):
         parser = words.add_parser(name, help=text, description=text)
         parser.set_defaults(tool=name)
         _common(parser)
+        if name == "export":
+            parser.add_argument("folder", type=Path, metavar="DIR")
+            parser.add_argument(
+                "--level", type=int, dest="of_level", default=LEVEL, metavar="1..5", help="their level (1)"
+            )
+            parser.add_argument("--seeds", type=int, default=10, metavar="N", help="those of the seeds 1 to N (10)")
         if name == "kinds":
             parser.add_argument(
                 "--level", type=int, dest="of_level", metavar="1..5", help="their level (default: the incident's)"
@@ -93,6 +102,8 @@ def incident_command(arguments: argparse.Namespace) -> int:
         return _kinds(arguments, arguments.of_level)
     if arguments.tool == "scores":
         return _scores(arguments)
+    if arguments.tool == "export":
+        return _export(arguments)
     folder = newest(arguments.runs)
     if RunDirectory(folder).options()["world"] == "emulated":
         need_root("an incident on real links is looked at in network namespaces")
@@ -163,6 +174,20 @@ def _scores(arguments: argparse.Namespace) -> int:
             raise ValueError(f"{name}: an answer must have numbers of points, net, commands and lab_s") from error
         rows.append({"name": folder.name, "incidents": len(answers), **sums})
     return _say(arguments, {"people": rows}, "scores")
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from operations.incident import openrca
+    from operations.incident.kind import check_level
+
+    check_level(arguments.of_level)
+    if not 1 <= arguments.seeds <= SEEDS_MAX:
+        raise ValueError(f"--seeds must be between 1 and {SEEDS_MAX} (got {arguments.seeds})")
+    with handing_over(arguments.folder):
+        cases = openrca.write(arguments.folder, range(1, arguments.seeds + 1), arguments.of_level)
+    plain = path_line("wrote", arguments.folder, f", {cases} cases")
+    write_out(json.dumps({"folder": str(arguments.folder), "cases": cases}) + "\n" if arguments.json else plain)
+    return 0
 
 
 def _view(arguments: argparse.Namespace, folder: Path) -> int:
