@@ -34,7 +34,7 @@ def test_the_question_offers_every_reason_and_does_not_name_the_answer(tmp_path:
     assert incident.tickets[0] in question
 
 
-def test_an_export_has_a_case_per_incident_and_what_the_tools_say(
+def test_an_export_has_a_case_per_incident_and_the_answers_of_tools(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("operations.incident.openrca.ROUNDS", 6)

@@ -1,4 +1,4 @@
-"""Incidents as cases of the benchmark OpenRCA (Xu et al., ICLR 2025): queries, the truth, and what the tools say.
+"""Incidents as cases of the benchmark OpenRCA (Xu et al., ICLR 2025): queries, the truth, and the tools' answers.
 
 The layout is that of its system Bank: `query.csv` with scoring points, `record.csv`, and metrics and logs below
 `telemetry/DATE/`. Components and reasons are those of `./lab incident answer`.
@@ -94,7 +94,7 @@ def scoring_points(incident: Incident) -> str:
 
 
 def _metrics(session: IncidentSession, begin: datetime) -> Iterator[Row]:
-    """States of ports and nodes, and what each port has counted since the look before. A port is NODE>NEIGHBOUR."""
+    """States of ports and nodes, and each port's counts since the look before. A port is NODE>NEIGHBOUR."""
     before: dict[tuple[str, str], int] = {}
     for _ in range(ROUNDS):
         for row in session.do("counters", {})["ports"]:
@@ -116,7 +116,7 @@ def _metrics(session: IncidentSession, begin: datetime) -> Iterator[Row]:
 
 
 def _logs(session: IncidentSession, begin: datetime) -> Iterator[Row]:
-    """What NICs have journalled, which paths they use, what tables hold, and what probers know, at the end."""
+    """Events and paths of NICs, entries of switches, and findings of probers, at the end."""
     plan = session.incident.plan
     answers: list[tuple[str, str, Sequence[Any]]] = []
     for node in plan.nodes():
