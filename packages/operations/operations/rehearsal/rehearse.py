@@ -61,10 +61,6 @@ class RehearsedRun:
     lost_steps: float = 0.0
     """The time that the steps of the change took beyond the usual, in usual steps."""
 
-    def tokens(self, planned: Planned) -> float:
-        """The tokens that the job lost."""
-        return self.lost_steps * planned.tokens_per_step
-
 
 @dataclass(frozen=True, slots=True)
 class RehearsalResult:

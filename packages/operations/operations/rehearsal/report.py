@@ -87,8 +87,8 @@ def worst(statement: RehearsalResult) -> list[str]:
         lines.append(f"hunted for a worse schedule: {len(statement.hunted)} runs with {flaps} flapping cables")
     beside = ", ".join(spell(fault) for fault in run.background) or "no other fault"
     took = f"{run.slowdown * run.usual_ms:.0f} ms instead of {run.usual_ms:.0f} ms, {run.slowdown:.2f} times as long"
-    tokens = f", {run.tokens(statement.planned):,.0f} tokens" if statement.planned.tokens_per_step else ""
-    lost = f"the job lost {run.lost_steps:.2f} steps{tokens}"
+    lost = f"the job lost {run.lost_steps:.2f} steps"
+    lost += "" if (count := tokens(statement)) is None else f", {count:,} tokens"
     return [*lines, f"worst run: seed {run.seed}; the longest step took {took}; {lost}; besides the change: {beside}"]
 
 
@@ -112,6 +112,12 @@ def text(statements: Sequence[RehearsalResult], path: Path, others: Sequence[Reh
     return [*lines, statements[0].answers_for, path_line("page:", path).rstrip("\n")]
 
 
+def tokens(statement: RehearsalResult) -> int | None:
+    """The tokens that the job lost in the worst run; None where the change does not say how many a step has."""
+    planned = statement.planned
+    return round(statement.worst.lost_steps * planned.tokens_per_step) if planned.tokens_per_step else None
+
+
 def document(
     statements: Sequence[RehearsalResult], path: Path, others: Sequence[RehearsalResult] = ()
 ) -> dict[str, Any]:
@@ -132,7 +138,7 @@ def document(
                 "step_ms": round(statement.worst.slowdown * statement.worst.usual_ms, 3),
                 "usual_step_ms": round(statement.worst.usual_ms, 3),
                 "lost_steps": round(statement.worst.lost_steps, 4),
-                "lost_tokens": round(statement.worst.tokens(statement.planned)) if statement.planned.tokens_per_step else None,
+                "lost_tokens": tokens(statement),
                 "goodput_kept": round(statement.worst.goodput_kept, 4),
                 "beside": [spell(fault) for fault in statement.worst.background],
                 "hunted": statement.worst in statement.hunted,
