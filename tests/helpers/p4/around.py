@@ -1,4 +1,4 @@
-"""A whole program for v1model around its parts: what it parses, and an ingress control that sends by port 2."""
+"""A whole program for v1model around its parts: the headers, and an ingress control that sends by port 2."""
 
 from __future__ import annotations
 
