@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pwd
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -99,7 +100,11 @@ def run_shell(options: argparse.Namespace) -> int:
     if "--election-id" not in options.words:
         command += ["--election-id", "0,1"]
     sys.stdout.flush()
-    os.execv(command[0], [*command, *options.words])
+    environment = dict(os.environ)
+    if os.geteuid() == 0:  # IPython runs what lies in HOME, which after `sudo -E` is another user's
+        environment["HOME"] = pwd.getpwuid(0).pw_dir
+        environment.pop("IPYTHONDIR", None)
+    os.execve(command[0], [*command, *options.words], environment)
 
 
 def _fabric(options: argparse.Namespace) -> tuple[Plan, Mapping[str, Address]]:
