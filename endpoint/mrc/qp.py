@@ -450,7 +450,7 @@ class QueuePair(VerbQueuePair):
     def counters(self) -> dict[str, Any]:
         """The `qps` fields of the journal's `sample` lines; totals since the QP was made."""
         totals: dict[str, Any] = {"qp": self.qpn, "peer": self.peer_name}
-        if self.joined:
+        if self._answering:
             totals.update(self.responder.counters())
         if self.started:
             totals.update(self.requester.counters(), evs_out=self.evs.out_count, pending=len(self.work.pending))

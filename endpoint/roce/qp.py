@@ -88,9 +88,9 @@ class QueuePair(VerbQueuePair):
         self.route, self._row = route, row
         self.peer_address = row.address.packed
         self._peer_name = peer.host
-        self._dest_qpn = peer.qpn
         answers = Answers(self.route, peer.qpn, context.control_class)
         self.responder = Responder(context, self.work, answers, self.rights, self.fail, peer.psn, self.pmtu)
+        self._dest_qpn = peer.qpn
 
     def _make_requester(self) -> None:
         self.requester = Requester(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from random import Random
+from random import Random, SystemRandom
 
 from cli import add, add_runs, handing_over
 from operations.commands.incident import SECRET_SEEDS
@@ -17,7 +17,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def mcp_command(arguments: argparse.Namespace) -> int:
-    from common.seeds import check_seed
+    from common.seeds import Purpose, check_seed, derive
 
     try:
         from operations.mcp_server import server
@@ -25,7 +25,8 @@ def mcp_command(arguments: argparse.Namespace) -> int:
         raise RuntimeError(f"mcp needs the Python package {error.name}: install mrclab-operations[mcp]") from None
     if arguments.seed is not None:
         check_seed(arguments.seed)
-    seeds = partial(Random(arguments.seed).randrange, SECRET_SEEDS)
+    rng = SystemRandom() if arguments.seed is None else Random(derive(arguments.seed, Purpose.SURVEY))
+    seeds = partial(rng.randrange, SECRET_SEEDS)
     with handing_over(arguments.runs):
         server(arguments.runs, seeds).run("stdio")
     return 0
