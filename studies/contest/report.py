@@ -17,7 +17,17 @@ from judging.reports import page
 from judging.reports.plots import FAINT, INK, RUNS, STYLE, svg
 from judging.reports.report import REPLAY
 from studies.contest import text
-from studies.contest.result import HEAD, MEASURES, Match, Result, table
+from studies.contest.result import (
+    HEAD,
+    MATTERS,
+    MATTERS_POINTS,
+    MATTERS_ROUND_TRIPS,
+    MEASURES,
+    Match,
+    Result,
+    results,
+    table,
+)
 from studies.sweeping import report
 from studies.sweeping.metric import Metric
 from studies.sweeping.row import Row
@@ -32,7 +42,7 @@ IN_A_ROW = 3
 def differences(match: Match) -> str | None:
     """One drawing of all metrics. None where no other algorithm shares a seed with the reference."""
     measured = [(metric, match.results(metric)) for metric in MEASURES.values()]
-    measured = [(metric, results) for metric, results in measured if any(result.difference for result in results)]
+    measured = [(metric, own) for metric, own in measured if any(result.difference for result in own)]
     if not measured:
         return None
     lines = -(-len(measured) // IN_A_ROW)
@@ -40,8 +50,8 @@ def differences(match: Match) -> str | None:
         drawing = Figure(figsize=(9.2, lines * (1.1 + 0.3 * len(match.algorithms))), layout="constrained")
         grid = drawing.subplots(lines, IN_A_ROW, squeeze=False)
         charts = [axes for line in grid for axes in line]
-        for axes, (metric, results) in zip(charts, measured, strict=False):
-            _chart(axes, match, metric, results)
+        for axes, (metric, own) in zip(charts, measured, strict=False):
+            _chart(axes, match, metric, own)
         for axes in charts[len(measured) :]:
             axes.set_visible(False)
     return svg(drawing, f"Differences to {match.reference} in {match.scenario}")
@@ -76,13 +86,16 @@ Kept = Callable[[VariantStatement, Row], Path | None]
 EXPLAINED = (
     "Every algorithm gets the same seeds, and a seed draws the same faults for all. A difference is the mean over"
     " seeds of the algorithm minus the reference, with its 95 % interval (Student's, over the pairs). Each"
-    " interval holds by itself: of twenty, one is wrong on average. Look at the true verdicts first: a run that ended"
-    " early or moved little may look good in other metrics."
+    " interval holds by itself: of twenty, one is wrong on average. “Better” and “worse” hold together with 95 %"
+    " confidence (Holm's correction for all differences of the contest), and are “slightly” below the smallest"
+    f" difference that matters: {MATTERS:.0%} of the reference's rate or of a multiple, {100 * MATTERS_POINTS:g} point"
+    f" of a share, {MATTERS_ROUND_TRIPS:g} round trip. “Alike”: the interval lies within that. Goodput leads. Verdicts"
+    " are claims about MRC and have no rank. The other metrics are relative to the algorithm's own runs without faults."
 )
 RANKED = (
     "A rank is that of the mean. The ranks in brackets are those that the seeds leave possible: an algorithm is ranked"
-    " behind another only where their paired difference is clear. All ranks of one metric hold together with 95 %"
-    " confidence. A wide range means that more seeds are needed, or that the algorithms are equally good."
+    " behind another only where their paired difference is clear and matters. All ranks of one metric hold together"
+    " with 95 % confidence. A wide range means that more seeds are needed, or that the algorithms are equally good."
 )
 LEFT_OUT = "{count} runs were broken off. They count as not true, and are missing from the other metrics. The first: "
 
@@ -107,13 +120,16 @@ def html(folder: Path, matches: Sequence[Match], kept: Kept) -> str:
     """The page; links to kept runs are relative to `folder`."""
     seeds = max((len(statement.rows) for match in matches for statement in match.statements), default=0)
     title = f"Contest: {', '.join(matches[0].algorithms)}"
-    reference = page.paragraph(f"{seeds} seeds; the reference is {matches[0].reference}.")
+    enough = text.seeds_enough(len(matches[0].algorithms), seeds)
+    reference = page.paragraph(f"{enough}; the reference is {matches[0].reference}.")
+    in_all = results(matches)
     parts = [f"<h1>{page.text(title)}</h1>", reference, page.paragraph(EXPLAINED, soft=True)]
     parts.append(page.paragraph(RANKED, soft=True))
     for match in matches:
         claim = page.paragraph(match.statements[0].claim, soft=True)
-        results = page.table(text.head(match), text.rows(match))
-        parts.append(page.section(match.scenario, claim, differences(match), results, broken_off(match)))
+        rows = page.table(text.head(match), text.rows(match, in_all))
+        why = page.paragraph(why) if (why := text.not_ranked(match)) else None
+        parts.append(page.section(match.scenario, claim, differences(match), rows, why, broken_off(match)))
     parts.append(page.section("The worst seed of each", worst(folder, matches, kept)))
     return page.page(title, *parts)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import cos, pi, sin, sqrt, tan
+from math import atan, cos, pi, sin, sqrt, tan
 from statistics import fmean, stdev
 
 from studies.sweeping.proportion import CONFIDENCE
@@ -21,12 +21,16 @@ HALVINGS = 60  # of the angle that is looked for: as far as floats tell angles a
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The mean of second − first over `pairs` seeds, and its interval; None for bounds of too few pairs."""
+    """The mean of second − first over `pairs` seeds, and its interval; None for bounds of too few pairs.
+
+    `chance` is the probability of a mean at least so far from zero where the true mean is zero (Student's, two-sided).
+    """
 
     pairs: int
     mean: float
     low: float | None
     high: float | None
+    chance: float | None = None
 
     @property
     def clear(self) -> bool:
@@ -44,7 +48,7 @@ def difference(
     values = [second[seed] - first[seed] for seed in seeds]
     if len(values) < PAIRS_MIN:
         return PairedDifference(len(values), fmean(values), None, None)
-    return PairedDifference(len(values), fmean(values), *interval(values, confidence))
+    return PairedDifference(len(values), fmean(values), *interval(values, confidence), chance(values))
 
 
 def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -56,6 +60,15 @@ def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[f
     mean = fmean(values)
     reach = student(confidence, len(values) - 1) * stdev(values) / sqrt(len(values))
     return mean - reach, mean + reach
+
+
+def chance(values: Sequence[float]) -> float:
+    """How probable a mean at least so far from zero is for so many values of a normal distribution around zero."""
+    mean, error = fmean(values), stdev(values) / sqrt(len(values))
+    if not error:
+        return float(not mean)
+    degrees = len(values) - 1
+    return max(0.0, 1.0 - _within(atan(abs(mean) / error / sqrt(degrees)), degrees))
 
 
 @cache

@@ -13,11 +13,14 @@ import pytest
 
 from cli.commands.seeds import contest, sweep
 from cli.main import main
+from studies.contest import text as told
 from studies.contest.algorithm import parse
-from studies.contest.result import HEAD, Ranking, ranks
+from studies.contest.result import HEAD, LEADING, Match, Ranking, holm, ranks, results, seeds_needed
 from studies.sweeping.paired import difference
 from studies.sweeping.row import Row
+from studies.sweeping.statement import statement
 from studies.sweeping.task import Task
+from studies.sweeping.variant import Variant
 from tests.helpers.quick_sweep import inline, write_quick
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +91,81 @@ def test_too_few_seeds_order_nothing_and_only_seeds_that_all_algorithms_have_cou
     assert ranks({}, "high") == {}
 
 
+def test_a_paired_differences_chance_is_students() -> None:
+    """Published two-sided values for four degrees of freedom: t = 1 has 0.3739, t = 2.776 has 0.05."""
+    found = difference(by_seed(*[0.0] * 5), by_seed(1.0, 0.0, 0.0, 0.0, 0.0))  # t = 0.2 / 0.2
+    assert found is not None
+    assert found.chance == pytest.approx(0.3739, abs=1e-4)
+    # Deviations of 1, -1, 1, -1, 0 have a standard error of 1 / sqrt(5); the mean is 2.776 of these.
+    shifted = difference(by_seed(*[0.0] * 5), by_seed(*(2.7764 / 5**0.5 + off for off in (1, -1, 1, -1, 0))))
+    assert shifted is not None
+    assert shifted.chance == pytest.approx(0.05, abs=1e-4)
+
+
+def test_chances_are_adjusted_as_holm_did() -> None:
+    """Four hypotheses, by hand: 4 x 0.005, 3 x 0.01, 2 x 0.03, then 1 x 0.04, which may not be below the one before."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize(("algorithms", "seeds"), [(2, 6), (3, 7), (4, 8), (11, 12)])
+def test_the_seeds_that_can_rank_are_known_before_the_run(algorithms: int, seeds: int) -> None:
+    """2 to the power of 1 - n is at most 5 % divided by the pairs: 1, 3, 6 and 55 of them."""
+    names = [str(number) for number in range(algorithms)]
+
+    def order(count: int) -> set[Ranking]:
+        drawn = {name: by_seed(*(int(name) + 0.001 * seed for seed in range(count))) for name in names}
+        return set(ranks(drawn, "high").values())
+
+    assert seeds_needed(algorithms) == seeds
+    assert {(one.low, one.high) for one in order(seeds - 1)} == {(1, algorithms)}
+    assert Ranking(1, 1, 1) in order(seeds)
+    assert "can't rank" in told.seeds_enough(algorithms, seeds - 1)
+    assert "can rank" in told.seeds_enough(algorithms, seeds)
+
+
+def match_of(**algorithms: tuple[float, float]) -> Match:
+    """Ten seeds of each algorithm, which carries so many bit/s without faults, and such a share of it under faults."""
+    statements = []
+    for name, (bps, kept) in algorithms.items():
+        off = [1 + (seed - 5.5) * 1e-4 for seed in range(1, 11)]
+        metrics = [{"goodput": bps * one, "goodput_kept": kept * one, "resent": 0.01 * kept} for one in off]
+        rows = [Row(f"{name}{seed}", seed, "true", {}, {}, own) for seed, own in enumerate(metrics, 1)]
+        statements.append(statement(Variant("made"), "", rows))
+    return Match("made", list(algorithms), next(iter(algorithms)), statements)
+
+
+def test_an_algorithm_with_a_quarter_of_the_nic_is_not_first_in_what_leads() -> None:
+    """In `incast` one path per queue pair carried 9.7 Mb/s, 42.6 under faults, which is 439 % of its reference. MRC
+    carried 38.7, and 76.3 under faults, which is 197 %. The former was ranked first."""
+    match = match_of(mrc=(38.7e6, 1.971), crippled=(9.7e6, 4.396))
+    own = {one.metric.name: one for _, one in results([match]) if one.algorithm == "crippled"}
+    for name in LEADING:
+        assert own[name].rank == Ranking(2, 2, 2)
+        assert own[name].meaning == "worse"
+    assert [name for name, one in own.items() if one.rank] == list(LEADING), "shares of other references have no rank"
+    assert "74.9%" in told.not_ranked(match)
+
+
+@pytest.mark.parametrize(
+    ("other", "meaning", "rank"),
+    [
+        ((40e6, 0.900), "alike", Ranking(1, 1, 2)),
+        ((40e6, 0.905), "slightly better", Ranking(1, 1, 2)),
+        ((40e6, 0.920), "better", Ranking(1, 1, 1)),
+        ((40e6, 0.880), "worse", Ranking(2, 2, 2)),
+    ],
+)
+def test_a_difference_below_a_point_is_certain_and_does_not_matter(
+    other: tuple[float, float], meaning: str, rank: Ranking
+) -> None:
+    match = match_of(mrc=(40e6, 0.9), other=other)
+    own = {one.metric.name: one for _, one in results([match]) if one.algorithm == "other"}["goodput_kept"]
+    assert (own.meaning, own.rank) == (meaning, rank)
+    assert told.not_ranked(match) == ""
+
+
 # --- what takes part
 
 
@@ -153,7 +231,7 @@ def test_words_that_cannot_be_are_refused_before_anything_is_run(words, said, tm
 def made_up(task: Task) -> Row:
     """REPS keeps 0.1 less goodput on every seed, and is false on seed 3."""
     reps = task.run["choices"]["setting_changes"] == {"selection": "reps"}
-    metrics = {"goodput_kept": 0.9 - 0.1 * reps - task.seed / 1000, "p99_step": 2.0}
+    metrics = {"goodput_kept": 0.9 - 0.1 * reps - task.seed / 1000, "p99_step": 2.0, "goodput": 1e6}
     verdict = "false" if reps and task.seed == 3 else "true"
     return Row(task.key, task.seed, verdict, {}, {"made up": "so it is"} if verdict == "false" else {}, metrics)
 
@@ -196,12 +274,18 @@ def test_the_files_say_what_the_rows_say(tmp_path, monkeypatch, capsys) -> None:
     head, *rows = csv.reader(found["contest.csv"].splitlines())
     assert head == HEAD
     kept = {row[4]: row for row in rows if row[1] == "goodput_kept"}
-    assert kept["mrc"][5:] == ["10", "0.8945", "mrc", "", "", "", "", "1", "1", "1"]
-    assert kept["reps"][5:] == ["10", "0.7945", "mrc", "10", "-0.1", "-0.1", "-0.1", "2", "2", "2"]
+    assert kept["mrc"][5:] == ["10", "0.8945", "mrc", "", "", "", "", "0.01", "", "", "1", "1", "1"]
+    gap = ["10", "-0.1", "-0.1", "-0.1", "0.01"]
+    assert kept["reps"][5:] == ["10", "0.7945", "mrc", *gap, kept["reps"][13], "worse", "2", "2", "2"]
+    assert float(kept["reps"][13]) < 1e-9
+    under = {row[4]: row for row in rows if row[1] == "goodput_faults"}
+    assert [under[name][6] for name in ("mrc", "reps")] == ["894500", "794500"]
+    assert [row[1] for row in rows][:2] == ["goodput_faults"] * 2, "what was carried leads"
     same = [row[-3:] for row in rows if row[1] == "p99_step"]
     assert same == [["1", "1", "2"]] * 2
     true = {row[4]: row[6] for row in rows if row[1] == "true_share"}
     assert true == {"mrc": "1", "reps": "0.9"}
+    assert {row[-1] for row in rows if row[1] == "true_share"} == {""}, "claims about MRC have no rank"
     assert len(found["rows.csv"].splitlines()) == 21
     page, printed = found["contest.html"], capsys.readouterr().out
     assert page.count("<svg") == 1
@@ -215,11 +299,12 @@ def test_the_files_say_what_the_rows_say(tmp_path, monkeypatch, capsys) -> None:
     records = json.loads(capsys.readouterr().out)
     assert [list(row) for row in records] == [HEAD] * len(rows)
     kept = {row["algorithm"]: list(row.values())[5:] for row in records if row["metric"] == "goodput_kept"}
-    assert kept["mrc"] == [10, pytest.approx(0.8945), "mrc", None, None, None, None, 1, 1, 1]
-    assert kept["reps"] == [10, pytest.approx(0.7945), "mrc", 10, *[pytest.approx(-0.1)] * 3, 2, 2, 2]
+    assert kept["mrc"] == [10, pytest.approx(0.8945), "mrc", *[None] * 4, 0.01, None, None, 1, 1, 1]
+    assert kept["reps"][3:8] == [10, *[pytest.approx(-0.1)] * 3, 0.01]
+    assert kept["reps"][9:] == ["worse", 2, 2, 2]
     for record, row in zip(records, rows, strict=True):
-        numbers = [float(text) if text else None for text in row[8:]]
-        assert list(record.values())[8:] == [one if one is None else pytest.approx(one, rel=1e-8) for one in numbers]
+        for value, text in zip(record.values(), row, strict=True):
+            assert text == "" if value is None else value == (value if text == value else pytest.approx(float(text)))
 
 
 def test_a_contest_that_is_broken_off_goes_on_and_ends_as_if_it_had_not_been(tmp_path, monkeypatch, capsys) -> None:
@@ -285,3 +370,31 @@ def test_the_worst_run_of_each_is_kept_with_its_replay_and_made_once(tmp_path: P
     again = sorted(tmp_path.glob("runs/contests/*/worst/*/quick/*/replay.html"))
     assert len(again) == 2
     assert replays[1] in again, "a run that lacks its replay alone is not made again"
+
+
+QUARTER = """
+from endpoint.mrc import Selection
+
+
+class Quarter(Selection):
+    heeds_signals = True
+
+    def next(self, usable):
+        only = min(self.evs.live, key=lambda plane: plane.bit)
+        return only.active[0] if only.bit & usable else None
+"""
+
+
+@pytest.mark.slow
+def test_a_selection_of_one_port_of_four_is_never_first_by_what_the_page_leads_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "quarter.py").write_text(QUARTER)
+    words = ["contest", "--algorithms", f"mrc,{tmp_path}/quarter.py:Quarter", "--scenario", "grey-link,incast"]
+    assert main([*words, "--seeds", "6", "--format", "json", "--runs", str(tmp_path / "runs")]) in (0, 3)
+    own = [one for one in json.loads(capsys.readouterr().out) if one["algorithm"] == "quarter.py:Quarter"]
+    leading = {(one["scenario"], one["metric"]): one for one in own if one["metric"] in LEADING}
+    assert len(leading) == 2 * len(LEADING)
+    for one in leading.values():
+        assert (one["meaning"], one["rank"]) == ("worse", 2)
+    assert [one["rank"] for one in own if one["metric"] not in LEADING] == [None] * (len(own) - len(leading))

@@ -62,6 +62,7 @@ def contest_command(arguments: argparse.Namespace) -> int:
     subjects = [subject(variant, chosen, seeds[0]) for row in rows for variant in row]
     told = arguments.format == "text"
     console = LastingConsole(quiet=not told)
+    console.print(text.seeds_enough(len(algorithms), len(seeds)), highlight=False, soft_wrap=True)
     place = arguments.runs / "contests" / name_of([subject.variant for subject in subjects], reference)
     by_variant = {subject.variant: subject for subject in subjects}
     find: Kept = lambda subject, row: kept(place / "worst", by_variant[subject.variant].task(row.seed))  # noqa: E731
