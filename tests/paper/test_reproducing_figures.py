@@ -164,8 +164,8 @@ def test_the_page_sums_its_figures_up_and_has_the_parameters(tmp_path: Path) -> 
         assert sum(int(row[column]) for row in figures) == int(whole[column])
     content = json.loads((ROOT / "docs" / "reproduction" / "figures.json").read_text())
     assert content["judged"] == sum(row["counts"] for row in content["rows"]) == int(whole[7])
-    near = content["within_15_or_interval"]
-    assert near == sum(int(whole[column]) for column in (2, 3, 4))
+    assert content["within_15"] == int(whole[2]) + int(whole[3])
+    assert content["compatible"] == int(whole[4])
     assert (content["within_5"], content["within_reading"]) == (int(whole[2]), int(whole[5]))
     assert [content[name] for name in ("calibrating", "without_power", "out_of_reach")] == list(map(int, whole[8:11]))
     assert whole[11] == f"{content['order_agree']} of {content['order_compared']}"

@@ -125,7 +125,7 @@ def bar(made: Sequence[Mapping[str, Any]]) -> str:
     judged = [row for row in made if row["counts"]]
     near = sum(row["verdict"] in NEAR_ENOUGH for row in judged)
     wanted = ceil(BAR * len(judged))
-    told = f"{near} of {len(judged)} judged rows are within 15 % or inside their interval"
+    told = f"{near} of {len(judged)} judged rows are near, within 15 %"
     if near >= wanted:
         return f"{told}; the bar is {wanted} ({BAR:.0%})."
     missing = "1 row is" if wanted - near == 1 else f"{wanted - near} rows are"

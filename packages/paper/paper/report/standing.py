@@ -12,6 +12,8 @@ from paper.outcome import (
     CALIBRATION,
     INSIDE,
     JUDGED,
+    NEAR_ENOUGH,
+    NO_SPRAY,
     NOT_RUN,
     POWERLESS,
     UNREACHABLE,
@@ -28,7 +30,11 @@ from paper.report import causes
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Counts of quantities of the paper by verdict, and of its orders; each quantity is in one of the first nine."""
+    """Counts of quantities of the paper by verdict, and of its orders; each quantity is in one of the first nine.
+
+    `told_twice`: near or compatible rows with the number and interval of another row of their figure.
+    `any_spray`: near rows that are only known to fail without spraying.
+    """
 
     within_5: int
     within_15: int
@@ -41,11 +47,20 @@ class Standing:
     not_run: int
     order_compared: int
     order_agree: int
+    told_twice: int
+    any_spray: int
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome]) -> Standing:
         """The counts of these figures together."""
         counts = count(outcomes)
+        near = [
+            (outcome.figure.name, comparison)
+            for outcome in outcomes
+            for comparison in outcome.comparisons
+            if comparison.of_paper and comparison.verdict in (*NEAR_ENOUGH, INSIDE)
+        ]
+        facts = [(name, row.quantity.paper, row.interval) for name, row in near if row.interval is not None]
         orders = [order.agrees for outcome in outcomes for order in outcome.orders if order.agrees is not None]
         return cls(
             within_5=counts[WITHIN_NEAR],
@@ -59,17 +74,19 @@ class Standing:
             not_run=counts[NOT_RUN],
             order_compared=len(orders),
             order_agree=sum(orders),
+            told_twice=len(facts) - len(set(facts)),
+            any_spray=sum(row.verdict in NEAR_ENOUGH and NO_SPRAY in row.power for _, row in near),
         )
 
     @property
-    def near_enough(self) -> int:
-        """The quantities that the bar counts: `within_15_or_interval` of `reproduction.json`."""
-        return self.within_5 + self.within_15 + self.inside
+    def near(self) -> int:
+        """The quantities that the bar counts."""
+        return self.within_5 + self.within_15
 
     @property
     def judged(self) -> int:
         """Quantities that count."""
-        return self.near_enough + self.within_reading + self.beyond
+        return self.near + self.inside + self.within_reading + self.beyond
 
 
 def document(outcomes: Sequence[Outcome]) -> str:
@@ -78,7 +95,10 @@ def document(outcomes: Sequence[Outcome]) -> str:
     content = {
         "judged": standing.judged,
         "within_5": standing.within_5,
-        "within_15_or_interval": standing.near_enough,
+        "within_15": standing.near,
+        "compatible": standing.inside,
+        "told_twice": standing.told_twice,
+        "any_spray": standing.any_spray,
         "within_reading": standing.within_reading,
         "calibrating": standing.calibrating,
         "without_power": standing.without_power,

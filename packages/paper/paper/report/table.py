@@ -169,10 +169,13 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     """All figures together in a few sentences."""
     standing = Standing.of(outcomes)
     return (
-        f"{standing.judged} quantities are judged: {standing.within_5} are within 5 % of the paper,"
-        f" {standing.within_15} more within 15 %, {standing.inside} more have the paper's number inside their interval"
-        f" over seeds, {standing.within_reading} are more than 15 % off and within the reading's error, and"
-        f" {standing.beyond} are farther off. {standing.calibrating} more calibrate the model,"
+        f"{standing.judged} quantities are judged: {standing.near} are near the paper, which is within 15 % with all"
+        f" their interval over seeds, {standing.within_5} of them within 5 %. {standing.inside} are only compatible:"
+        " seeds spread farther, around the paper's number or within 15 % of it on average."
+        f" {standing.within_reading} are more than 15 % off and within the reading's error, and {standing.beyond} are"
+        f" farther off. {standing.any_spray} near rows are only known to fail with each queue pair on one path, so any"
+        f" spraying passes them, and {standing.told_twice} of all these tells another's fact again."
+        f" {standing.calibrating} more calibrate the model,"
         f" {standing.without_power} have no power, {standing.out_of_reach} are out of reach, and"
         f" {standing.not_run} were not run; none of these counts. The paper's order holds in"
         f" {standing.order_agree} of {standing.order_compared} comparisons."
