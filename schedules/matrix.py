@@ -111,6 +111,8 @@ class MatrixReader:
             raise ValueError("a connection must have a size")
         if ("start" in given) == ("trigger" in given):
             raise ValueError("a connection must have either start or trigger")
+        if given["size"] == "0":
+            raise ValueError("size 0 is a flow without end in htsim, and the lab has none: give a size in bytes")
         size = whole_number(given["size"], "size", 1, BYTES_MAX)
         if "id" in given:
             whole_number(given["id"], "id", 1, ID_MAX)

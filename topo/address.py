@@ -3,7 +3,7 @@
 | what | value |
 |---|---|
 | T0 uSID | `0x1000 + plane·512 + leaf` |
-| T1 uSID | `0x2000 + plane·256 + spine` |
+| T1 uSID | `0x2000 + plane·256 + spine`, from spine 256 on `0x2800 + plane·256 + spine − 256` |
 | T2 uSID | `0x4000 + plane·512 + core` |
 | a switch's address | its T0, T1 or T2 uSID behind the block, as in `traceroute` |
 | NIC uSID | `0x3000 + downlink`, local to its T0 |
@@ -42,7 +42,8 @@ def switch_usid(switch: Switch) -> int:
         return T0_USID_BASE + switch.plane * 512 + switch.index
     if switch.role == "core":
         return T2_USID_BASE + switch.plane * 512 + switch.index
-    return T1_USID_BASE + switch.plane * 256 + switch.index
+    upper, place = divmod(switch.index, 256)
+    return T1_USID_BASE + upper * 0x800 + switch.plane * 256 + place
 
 
 def nic_usid(downlink: int) -> int:

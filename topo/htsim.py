@@ -1,4 +1,4 @@
-"""Topology files of htsim (`.topo`), read as plans where they describe a leaf-spine fabric.
+"""Topology files of htsim (`.topo`), read as plans: leaf-spine fabrics, and fat trees of three tiers.
 
     Nodes 1024
     Tiers 2
@@ -9,8 +9,9 @@
     Radix_Up 32
     Downlink_Latency_ns 1000
 
-A switch's latency is divided between the links at it, half each: so every path lasts as long as in the file. The file
-says nothing about queues, ECN and trimming; those are a plan's defaults and are changed by `--set`.
+With three tiers Podsize is that of a pod, and every core reaches each pod by one link. A switch's latency is divided
+between the links at it, half each: so every path lasts as long as in the file. The file says nothing about queues, ECN
+and trimming; those are a plan's defaults and are changed by `--set`.
 """
 
 from __future__ import annotations
@@ -34,16 +35,32 @@ ATTRIBUTES: Final = (
 DEFAULTS: Final = {"switch_latency_ns": 0, "oversubscribed": 1, "bundle": 1}
 REFUSED: Final = ("queue_up", "queue_down")
 WHOLE_MAX = 10**9
+NAMES: Final = {2: "Nodes", 3: "Podsize"}
 
 Given = tuple[int, int]
 """A number and its line."""
 
 
-def document(text: str, source: str) -> dict[str, Any]:
-    """The plan's document, as `planfile.parse_document` takes it. PlanError names the line that cannot be."""
+def document(text: str, source: str) -> tuple[dict[str, Any], dict[str, int]]:
+    """The plan's document, as `planfile.parse_document` takes it, and the line behind each key that a plan may refuse.
+    PlanError names the line that cannot be."""
     try:
         header, tiers = _read(text)
-        return {"name": Path(source).stem, "description": f"read from {Path(source).name}", **_plan(header, tiers)}
+        told = {"name": Path(source).stem, "description": f"read from {Path(source).name}", **_plan(header, tiers)}
+        low, high = tiers[:2]
+        lines = {
+            "fabric.hosts_per_leaf": low["radix_down"][1],
+            "fabric.spines": low["radix_up"][1],
+            "fabric.cores": high.get("radix_up", low["radix_up"])[1],
+            "fabric.leaves": header["nodes"][1],
+            "fabric.pods": header["podsize"][1],
+            "links.host_rate_bps": low["downlink_speed_gbps"][1],
+            "links.hardware_rate_bps": low["downlink_speed_gbps"][1],
+            "links.fabric_rate_bps": high["downlink_speed_gbps"][1],
+            "links.host_delay_ns": low["downlink_latency_ns"][1],
+            "links.fabric_delay_ns": high["downlink_latency_ns"][1],
+        }
+        return told, lines
     except _BadLineError as error:
         where = f"{source}:{error.line}" if error.line else source  # an empty file has no line
         raise PlanError(f"{where}: {error}") from None
@@ -69,7 +86,7 @@ def _read(text: str) -> tuple[dict[str, Given], list[dict[str, Given]]]:
         value = _number(words[1], words[0], line)
         if name == "tier":
             if value != len(tiers):
-                raise _BadLineError(line, f"tiers must be numbered 0, 1 in this order (got {value})")
+                raise _BadLineError(line, f"tiers must be numbered from 0 in order (got {value})")
             tiers.append({"tier": (value, line)})
             continue
         place = tiers[-1] if tiers else header
@@ -98,49 +115,68 @@ def _plan(header: Mapping[str, Given], tiers: list[dict[str, Given]]) -> dict[st
         if name not in header:
             raise _BadLineError(end, f"the file must have {name.capitalize()}")
     (nodes, nodes_line), (count, count_line), (pod, pod_line) = (header[name] for name in HEADERS)
-    if count != 2:
-        raise _BadLineError(count_line, f"a plan must have 2 tiers, leaves and spines (got {count})")
+    if count not in (2, 3):
+        raise _BadLineError(count_line, f"Tiers must be 2 or 3 (got {count})")
     if len(tiers) != count:
         raise _BadLineError(end, f"the file must describe each tier (got {len(tiers)} of {count})")
-    if pod != nodes:
+    if count == 2 and pod != nodes:
         raise _BadLineError(pod_line, f"a fabric of two tiers must be one pod of all {nodes} nodes (got {pod})")
-    for tier, needed in zip(tiers, (ATTRIBUTES[:4], (*ATTRIBUTES[:2], ATTRIBUTES[3])), strict=True):
-        for name in needed:
-            if name not in tier:
-                raise _BadLineError(tier["tier"][1], f"tier {tier['tier'][0]} must have {name}")
-    low, high = ({**{name: (value, 0) for name, value in DEFAULTS.items()}, **tier} for tier in tiers)
+    if not pod or nodes % pod:
+        raise _BadLineError(pod_line, f"Podsize must divide Nodes, {nodes} (got {pod})")
+    for tier, given in enumerate(tiers):
+        for name in ATTRIBUTES[:4]:
+            if name not in given and not (name == "radix_up" and tier == count - 1):
+                raise _BadLineError(given["tier"][1], f"tier {tier} must have {name}")
+    low, *middle, high = ({**{name: (value, 0) for name, value in DEFAULTS.items()}, **tier} for tier in tiers)
     if "radix_up" in high:
         raise _BadLineError(high["radix_up"][1], "the upper tier must have no Radix_Up: nothing is above it")
-    for tier in (low, high):
+    for tier in (low, *middle, high):
         if tier["bundle"][0] != 1:
-            raise _BadLineError(tier["bundle"][1], "Bundle must be 1: a leaf has one link to each spine")
+            raise _BadLineError(tier["bundle"][1], "Bundle must be 1: two switches have one link")
     per_leaf, per_leaf_line = low["radix_down"]
-    if not per_leaf or nodes % per_leaf:
-        raise _BadLineError(per_leaf_line, f"Radix_Down must divide Nodes, {nodes} (got {per_leaf})")
-    leaves, spines = nodes // per_leaf, low["radix_up"][0]
-    if high["radix_down"][0] != leaves:
+    if not per_leaf or pod % per_leaf:
+        raise _BadLineError(per_leaf_line, f"Radix_Down must divide {NAMES[count]}, {pod} (got {per_leaf})")
+    leaves, spines, pods = pod // per_leaf, low["radix_up"][0], nodes // pod
+    for lower, upper, reached, what in zip(
+        (low, *middle), (*middle, high), (leaves, pods), (f"leaves of {per_leaf} nodes", "pods"), strict=False
+    ):
+        if upper["radix_down"][0] != reached:
+            who = "a spine" if upper is not high or count == 2 else "a core"
+            got, line = upper["radix_down"]
+            raise _BadLineError(line, f"{who} must reach all {reached} {what} (got {got})")
+        _check_oversubscription(lower, upper, nodes_line)
+    fabric = {"planes": 1, "leaves": leaves * pods, "spines": spines * pods, "hosts_per_leaf": per_leaf}
+    if middle:
+        _check_alike(low, middle[0], high)
+        fabric |= {"topology": "pods", "pods": pods, "cores": spines * middle[0]["radix_up"][0]}
+    return {"fabric": fabric, "links": _links(low, *(middle or [high]))}
+
+
+def _check_alike(low: Mapping[str, Given], middle: Mapping[str, Given], high: Mapping[str, Given]) -> None:
+    """A plan has one rate and one latency for all links between switches."""
+    if high["downlink_speed_gbps"][0] != middle["downlink_speed_gbps"][0]:
+        told, line = high["downlink_speed_gbps"]
+        wanted = middle["downlink_speed_gbps"][0]
+        raise _BadLineError(line, f"Downlink_speed_Gbps must be tier 1's, {wanted} (got {told}): a plan has one")
+    upper, lower = _links(middle, high)["fabric_delay_ns"], _links(low, middle)["fabric_delay_ns"]
+    if upper != lower:
+        line = high["downlink_latency_ns"][1]
         raise _BadLineError(
-            high["radix_down"][1],
-            f"a spine must reach all {leaves} leaves of {per_leaf} nodes (got {high['radix_down'][0]})",
+            line, f"a link and half of its switches must take {lower} ns, as below tier 1 (got {upper})"
         )
-    _check_oversubscription(low, high, nodes_line)
-    return {
-        "fabric": {"planes": 1, "leaves": leaves, "spines": spines, "hosts_per_leaf": per_leaf},
-        "links": _links(low, high),
-    }
 
 
 def _check_oversubscription(low: Mapping[str, Given], high: Mapping[str, Given], line: int) -> None:
-    """A leaf's rates down and up must have the ratio that the file states, where it states one."""
+    """A switch's rates down and up must have the ratio that the file states, where it states one."""
     stated, at = low["oversubscribed"]
     down = low["radix_down"][0] * low["downlink_speed_gbps"][0]
     up = low["radix_up"][0] * high["downlink_speed_gbps"][0]
     if at and down != stated * up:
         raise _BadLineError(
-            at, f"Oversubscribed must be a leaf's rate down over its rate up, {down} / {up} (got {stated})"
+            at, f"Oversubscribed must be a switch's rate down over its rate up, {down} / {up} (got {stated})"
         )
     if not up:
-        raise _BadLineError(low["radix_up"][1] if not low["radix_up"][0] else line, "a leaf must have links up")
+        raise _BadLineError(low["radix_up"][1] if not low["radix_up"][0] else line, "a switch must have links up")
 
 
 def _links(low: Mapping[str, Given], high: Mapping[str, Given]) -> dict[str, int]:

@@ -51,7 +51,7 @@ PRIORITY_DATA = 0
 PRIORITY_LOSSLESS = 3  # of the baseline's data where there is PFC; the usual one for RoCE
 PRIORITY_CONTROL = 7
 PRIORITIES = 8
-RATE_MBPS_MIN, RATE_MBPS_MAX = 0.01, 800_000  # of `--rate`: up to the fastest hardware there is, or soon will be
+RATE_MBPS_MIN, RATE_MBPS_MAX = 0.01, 8_000_000  # of `--rate`: up to the fastest hardware there is, or soon will be
 BASELINE_EVS = 64  # source ports that the baseline may use: more than any plan has ECMP members
 
 

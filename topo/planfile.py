@@ -41,7 +41,7 @@ TOPO = ".topo"
 """The ending of a topology file of htsim (`htsim.py`)."""
 
 USID_BLOCK = "fcbb:bbbb::/32"
-_RATE = (1_000, 1_600_000_000_000)
+_RATE = (1_000, 8_000_000_000_000)
 _DELAY = (0, 1_000_000_000)
 _RANGES: dict[str, dict[str, tuple[float, float]]] = {
     "links": {
@@ -118,7 +118,12 @@ def load_plan(
     except UnicodeDecodeError as error:
         raise PlanError(f"plan file {path} must be TOML ({plain_file.text_fault(error)})") from error
     if path.suffix == TOPO:
-        return _changed(htsim.document(text, str(path)), str(path), overrides or {}, overridden_by)
+        document, lines = htsim.document(text, str(path))
+        complaint = _complaint(document, {})
+        line = next((number for key, number in lines.items() if complaint.startswith(key)), 0)
+        if line:
+            raise PlanError(f"{path}:{line}: {complaint}")
+        return _changed(document, str(path), overrides or {}, overridden_by)
     return _changed(parse_toml(text, str(path), PlanError), str(path), overrides or {}, overridden_by)
 
 

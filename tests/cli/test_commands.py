@@ -41,7 +41,7 @@ def test_without_a_word_all_commands_are_shown(capsys: pytest.CaptureFixture[str
     [
         ("--seed -1", "--seed must be between 0 and 9223372036854775807 (got -1)"),
         ("--time 0", "--time must be a factor above 0"),
-        ("--rate 0", "--rate must be between 0.01 and 800000 Mb/s"),
+        ("--rate 0", "--rate must be between 0.01 and 8000000 Mb/s"),
         ("--set foo", "--set must be NAME=VALUE"),
         ("--set foo=1", "mrclab: --set foo=1: foo is no key here; valid: name, description"),
         ("--setting foo=1", "no setting 'foo'; valid: "),
@@ -142,7 +142,7 @@ def test_what_needs_root_asks_sudo_for_the_same_words_or_says_so(words: str, mon
 
 def test_up_refuses_a_rate_that_no_port_has(refused, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert "--rate must be between 0.01 and 800000 Mb/s (got 0)" in refused("up", "tiny", "--rate", "0")
+    assert "--rate must be between 0.01 and 8000000 Mb/s (got 0)" in refused("up", "tiny", "--rate", "0")
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def result(planned: Planned, *slowdowns: float) -> RehearsalResult:
         (HEAD + STEP + "for_s = 8\n", r"change.toml:9: step 1: step\[0\].for_s is 8"),
         (
             HEAD + STEP.replace("cut", "rate"),
-            r"change.toml:5: step 1: rate: mbps .* must be a number between 0.001 and 1600000 \(got none\)",
+            r"change.toml:5: step 1: rate: mbps .* must be a number between 0.001 and 8000000 \(got none\)",
         ),
         (REBOOT_HEAD + "for_s = 1\n", r"reboot is over by itself"),
         (HEAD + STEP.replace("cut", "move hosts"), r"toml:5: step 1: 'move hosts' cannot be .*one plan.*Valid"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from controller.entries import TableEntry
 from controller.tables import ROCE, tables
 from p4c.entries import Exact
+from topo.address import switch_usid
 from topo.emulation.embedded import serve_config
 from topo.graph import PortRef, port_queues
 from topo.node import leaf
@@ -360,6 +361,76 @@ def test_a_leaf_spine_fabric_is_a_plan_of_one_plane_with_the_files_latency_and_k
     assert plan.spines == 4
 
 
+def fat_tree(nodes: int, pod: int, radices: tuple[int, int, int, int, int], gbps: int = 100) -> str:
+    """As htsim's own files: `radices` are those down and up of tiers 0 and 1, and down of tier 2."""
+    leaf_down, leaf_up, spine_down, spine_up, core_down = radices
+    same = f"Downlink_speed_Gbps {gbps}\nDownlink_Latency_ns 1000\n"
+    tiers = [f"Radix_Down {leaf_down}\nRadix_Up {leaf_up}", f"Radix_Down {spine_down}\nRadix_Up {spine_up}"]
+    tiers.append(f"Radix_Down {core_down}\nBundle 1")
+    told = "".join(f"Tier {number}\n{same}{radix}\n" for number, radix in enumerate(tiers))
+    return f"Nodes {nodes}\nTiers 3\nPodsize {pod}\n{told}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pod", "radices", "switches"),
+    [
+        (128, 16, (4, 4, 4, 4, 8), (32, 32, 16)),  # fat_tree_128_1os.topo
+        (128, 16, (4, 4, 4, 1, 8), (32, 32, 4)),  # _4os
+        (128, 16, (4, 1, 4, 2, 8), (32, 8, 2)),  # _8os
+        (1024, 64, (8, 8, 8, 8, 16), (128, 128, 64)),  # fat_tree_1024.topo
+        (1024, 64, (8, 2, 8, 4, 16), (128, 32, 8)),  # _8os
+        (8192, 256, (16, 16, 16, 16, 32), (512, 512, 256)),  # fat_tree_8192_1os.topo
+        (8192, 256, (16, 4, 16, 8, 32), (512, 128, 32)),  # _8os
+    ],
+)
+def test_htsims_fat_trees_have_its_numbers_of_switches(
+    tmp_path: Path, nodes: int, pod: int, radices: tuple[int, int, int, int, int], switches: tuple[int, int, int]
+) -> None:
+    """NTOR, NAGG and NCORE as `fat_tree_topology.cpp` computes them: uplinks over the radix of the tier above."""
+    tor = nodes // radices[0]
+    agg = tor * radices[1] // radices[2]
+    core = agg * radices[3] // radices[4]
+    plan = load_plan(write(tmp_path, fat_tree(nodes, pod, radices)))
+    cores = sum(switch.role == "core" for switch in plan.switches())
+    assert (plan.leaves, plan.spines, cores) == (tor, agg, core) == switches
+    assert plan.host_count == nodes
+    usids = [switch_usid(switch) for switch in plan.switches()]
+    assert len(set(usids)) == sum(switches)
+    assert plan.base_rtt_ns >= 12 * 1000  # six links there and back
+
+
+def test_a_port_of_8_tbps_is_read_and_more_is_refused_with_its_line(tmp_path: Path) -> None:
+    """`leaf_spine_tiny.topo` of atlahs has ports of 8,000 Gb/s."""
+    assert load_plan(write(tmp_path, LEAF_SPINE.replace("Gbps 100", "Gbps 8000"))).links.host_rate_bps == 8 * 10**12
+    file = write(tmp_path, LEAF_SPINE.replace("Gbps 100", "Gbps 9000"))
+    with pytest.raises(PlanError) as refused:
+        load_plan(file)
+    assert str(refused.value).startswith(f"{file}:7: links.host_rate_bps is 9000000000000; it must be")
+
+
+FAT = fat_tree(128, 16, (4, 4, 4, 4, 8))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "rule"),
+    [
+        ("Podsize 16", "Podsize 24", 3, "Podsize must divide Nodes, 128 (got 24)"),
+        ("Radix_Down 8", "Radix_Down 4", 17, "a core must reach all 8 pods (got 4)"),
+        ("Bundle 1", "Bundle 2", 18, "Bundle must be 1"),
+        ("Tier 2\nDownlink_speed_Gbps 100", "Tier 2\nDownlink_speed_Gbps 50", 15, "must be tier 1's, 100 (got 50)"),
+        ("Latency_ns 1000\nRadix_Down 8", "Latency_ns 900\nRadix_Down 8", 16, "must take 1000 ns"),
+        ("Radix_Down 4\nRadix_Up 4\nTier 2", "Radix_Down 4\nTier 2", 9, "tier 1 must have radix_up"),
+    ],
+)
+def test_the_line_that_no_fat_tree_can_have_is_named(tmp_path: Path, old: str, new: str, line: int, rule: str) -> None:
+    assert old in FAT
+    file = write(tmp_path, FAT.replace(old, new))
+    with pytest.raises(PlanError) as refused:
+        load_plan(file)
+    assert str(refused.value).startswith(f"{file}:{line}: ")
+    assert rule in str(refused.value)
+
+
 def without(line: str) -> str:
     assert line + "\n" in LEAF_SPINE
     return LEAF_SPINE.replace(line + "\n", "")
@@ -371,18 +442,19 @@ def other(line: str, new: str) -> str:
 
 
 BAD = [
-    (other("Tiers 2", "Tiers 3"), 3, "a plan must have 2 tiers, leaves and spines (got 3)"),
+    (other("Tiers 2", "Tiers 4"), 3, "Tiers must be 2 or 3 (got 4)"),
+    (other("Tiers 2", "Tiers 3"), 18, "the file must describe each tier (got 2 of 3)"),
     (other("Podsize 32", "Podsize 16"), 4, "must be one pod of all 32 nodes (got 16)"),
     (other("Radix_Down 8", "Radix_Down 7"), 8, "Radix_Down must divide Nodes, 32 (got 7)"),
     (other("Radix_Down 4", "Radix_Down 5"), 16, "a spine must reach all 4 leaves of 8 nodes (got 5)"),
-    (other("Oversubscribed 4", "Oversubscribed 2"), 12, "Oversubscribed must be a leaf's rate down over its rate up"),
+    (other("Oversubscribed 4", "Oversubscribed 2"), 12, "Oversubscribed must be a switch's rate down over its rate up"),
     (other("Oversubscribed 4", "Bundle 2"), 12, "Bundle must be 1"),
     (other("Oversubscribed 4", "Queue_up 64"), 12, "Queue_up must be left out"),
     (other("Radix_Up 2", "Radix_Sideways 2"), 9, "the name must be one of tier, downlink_speed_gbps"),
     (other("Radix_Up 2", "Radix_Up two"), 9, "Radix_Up must be a whole number"),
     (other("Radix_Up 2", "Radix_Up"), 9, "a line must be NAME NUMBER (got 'Radix_Up')"),
     (other("Switch_Latency_ns 300", "Radix_Down 8"), 11, "Radix_Down must be given once; line 8 has it already"),
-    (other("Tier 1", "Tier 2"), 14, "tiers must be numbered 0, 1 in this order (got 2)"),
+    (other("Tier 1", "Tier 2"), 14, "tiers must be numbered from 0 in order (got 2)"),
     (without("Radix_Up 2"), 6, "tier 0 must have radix_up"),
     (without("Nodes 32"), 17, "the file must have Nodes"),
     ("", 0, "the file must have Nodes"),

@@ -141,7 +141,7 @@ VERBS: Mapping[str, Verb] = {
             "rate",
             "link",
             "the line runs at this rate instead of the plan's",
-            FaultArgument("mbps", 0.001, 1_600_000, "Mb/s of Ethernet frame bytes"),
+            FaultArgument("mbps", 0.001, 8_000_000, "Mb/s of Ethernet frame bytes"),
             one_way=True,
             impairs=_slow,
             host_side=False,

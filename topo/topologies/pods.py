@@ -29,7 +29,7 @@ class Pods(Topology):
         "planes": (1, 8),
         "pods": (2, 256),
         "leaves": (2, 512),
-        "spines": (2, 256),
+        "spines": (2, 512),
         "cores": (1, 512),
         "hosts_per_leaf": (1, 256),
     }

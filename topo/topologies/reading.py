@@ -20,7 +20,7 @@ PATH_SWITCHES_MAX = 5
 """A uSID container holds six uSIDs, of which the last is the NIC's."""
 SPEEDS = (0.001, 16.0)
 
-SWITCHES_MAX: Mapping[SwitchRole, int] = {"leaf": 512, "spine": 256, "core": 512}
+SWITCHES_MAX: Mapping[SwitchRole, int] = {"leaf": 512, "spine": 512, "core": 512}
 """Per plane: uSIDs have room for no more."""
 
 Named = Mapping[Node, int]

@@ -54,7 +54,7 @@ def plan(cables: str, more: str = "") -> Plan:
         ),
         (TWO.replace('"p0l0","p0s0"', '"p0l0:3","p0s0"'), "ports of p0l0 must be 1 to 2, all or none named"),
         (TWO.replace('"h0"', '"h0:2"'), "port 1 of a host must be in plane 0, 2 in plane 1"),
-        (TWO.replace("p0s0", "p0s300"), "spines must be numbered below 256"),
+        (TWO.replace("p0s0", "p0s600"), "spines must be numbered below 512"),
     ],
 )
 def test_a_list_that_is_no_fabric_is_refused_by_the_cable_and_the_rule(cables: str, why: str) -> None:
