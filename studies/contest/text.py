@@ -55,7 +55,7 @@ def not_ranked(match: Match) -> str:
 
 
 def seeds_enough(algorithms: int, seeds: int) -> str:
-    """What so many seeds can order, before any run."""
+    """A sentence on the ranks that so many seeds can give, before any run."""
     needed = seeds_needed(algorithms)
     if seeds < needed:
         return f"{seeds} seeds can't rank {algorithms} algorithms, however much they differ: at least {needed} can"
