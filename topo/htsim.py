@@ -137,13 +137,13 @@ def _plan(header: Mapping[str, Given], tiers: list[dict[str, Given]]) -> dict[st
     if not per_leaf or pod % per_leaf:
         raise _BadLineError(per_leaf_line, f"Radix_Down must divide {NAMES[count]}, {pod} (got {per_leaf})")
     leaves, spines, pods = pod // per_leaf, low["radix_up"][0], nodes // pod
-    for lower, upper, reached, what in zip(
+    for lower, upper, reached, units in zip(
         (low, *middle), (*middle, high), (leaves, pods), (f"leaves of {per_leaf} nodes", "pods"), strict=False
     ):
         if upper["radix_down"][0] != reached:
             who = "a spine" if upper is not high or count == 2 else "a core"
             got, line = upper["radix_down"]
-            raise _BadLineError(line, f"{who} must reach all {reached} {what} (got {got})")
+            raise _BadLineError(line, f"{who} must reach all {reached} {units} (got {got})")
         _check_oversubscription(lower, upper, nodes_line)
     fabric = {"planes": 1, "leaves": leaves * pods, "spines": spines * pods, "hosts_per_leaf": per_leaf}
     if middle:

@@ -90,8 +90,8 @@ def holm(chances: Sequence[float]) -> list[float]:
 FAULTS = Metric("goodput_faults", "goodput under faults", "bit/s", "high", lambda run: None)  # `values` has both
 TRUE = Metric("true_share", "true verdicts", "share of runs", "high", lambda run: None)
 LEADING: Mapping[str, Metric] = {metric.name: metric for metric in (FAULTS, METRICS["goodput"])}
-"""The metrics that a page leads with: absolute, and so always ranked. The other metrics of runs are relative to the algorithm's own runs
-without faults, and ranked only where those are alike."""
+"""The metrics that lead: absolute, and so always ranked. The other metrics of runs are relative to the algorithm's own
+runs without faults, and ranked only where those are alike."""
 MEASURES: Mapping[str, Metric] = {**LEADING, TRUE.name: TRUE, **METRICS}
 """By name, in the order of tables."""
 MATTERS = 0.02
