@@ -123,10 +123,10 @@ def _plan(header: Mapping[str, Given], tiers: list[dict[str, Given]]) -> dict[st
         raise _BadLineError(pod_line, f"a fabric of two tiers must be one pod of all {nodes} nodes (got {pod})")
     if not pod or nodes % pod:
         raise _BadLineError(pod_line, f"Podsize must divide Nodes, {nodes} (got {pod})")
-    for tier, given in enumerate(tiers):
+    for place, given in enumerate(tiers):
         for name in ATTRIBUTES[:4]:
-            if name not in given and not (name == "radix_up" and tier == count - 1):
-                raise _BadLineError(given["tier"][1], f"tier {tier} must have {name}")
+            if name not in given and not (name == "radix_up" and place == count - 1):
+                raise _BadLineError(given["tier"][1], f"tier {place} must have {name}")
     low, *middle, high = ({**{name: (value, 0) for name, value in DEFAULTS.items()}, **tier} for tier in tiers)
     if "radix_up" in high:
         raise _BadLineError(high["radix_up"][1], "the upper tier must have no Radix_Up: nothing is above it")
@@ -145,7 +145,7 @@ def _plan(header: Mapping[str, Given], tiers: list[dict[str, Given]]) -> dict[st
             got, line = upper["radix_down"]
             raise _BadLineError(line, f"{who} must reach all {reached} {units} (got {got})")
         _check_oversubscription(lower, upper, nodes_line)
-    fabric = {"planes": 1, "leaves": leaves * pods, "spines": spines * pods, "hosts_per_leaf": per_leaf}
+    fabric: dict[str, Any] = {"planes": 1, "leaves": leaves * pods, "spines": spines * pods, "hosts_per_leaf": per_leaf}
     if middle:
         _check_alike(low, middle[0], high)
         fabric |= {"topology": "pods", "pods": pods, "cores": spines * middle[0]["radix_up"][0]}
