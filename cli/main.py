@@ -26,6 +26,22 @@ NUMBER = re.compile("argument ([^:]*): invalid (int|float) value: (.*)")
 CHOICE = re.compile("invalid choice: '(.*?)' ")
 
 
+class _StoredOnce(argparse._StoreAction):
+    """An option that may be given once; again if its metavar has a comma, when the values add up."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        if option is not None and isinstance(parser, CommandParser):
+            if self.dest in parser.given_options:
+                before = getattr(namespace, self.dest)
+                if "," not in str(self.metavar):
+                    raise argparse.ArgumentError(self, f"is given more than once ({before}, {values})")
+                values = f"{before},{values}"
+            parser.given_options.add(self.dest)
+        super().__call__(parser, namespace, values, option)
+
+
 class CommandParser(argparse.ArgumentParser):
     """Options are given in full, also to subcommands: an abbreviation would change its meaning with the next option.
 
@@ -35,6 +51,9 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
+        for name in (None, "store"):
+            self.register("action", name, _StoredOnce)
+        self.given_options: set[str] = set()
         self._given: list[str] = []
         self._negative_number_matcher = re.compile(r"-\.?\d")  # also -5ms is a value: no option begins so
 
@@ -42,6 +61,7 @@ class CommandParser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         self._given = list(args or ())
+        self.given_options.clear()
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(self._unknown_option(unknown) or f"unrecognized arguments: {' '.join(unknown)}")
