@@ -37,12 +37,8 @@ def test_a_write_is_decoded_with_its_path_and_its_icrc_is_good(tmp_path):
     assert values["mrc.payload"] == [":".join(f"{byte:02x}" for byte in b"12345678")]
     assert number(values, "mrc.icrc.status") == 1
     assert [values[f"mrc.{bit}"][0] in ("1", "True") for bit in ("a", "rtx", "ts", "se", "m")] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]
+        True, True, True, False, False,
+    ]  # fmt: skip
 
 
 def test_every_control_packet_is_decoded(tmp_path):

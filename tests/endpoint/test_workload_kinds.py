@@ -387,12 +387,8 @@ def test_offers_made_with_other_options_do_not_connect():
 
 
 SOURCES = [
-    ("permutation", {"shift": 3}),
-    ("incast", {}),
-    ("mix", {}),
-    ("write_bw", {}),
-    ("write_bw", {"bidirectional": True}),
-]
+    ("permutation", {"shift": 3}), ("incast", {}), ("mix", {}), ("write_bw", {}), ("write_bw", {"bidirectional": True}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "options"), SOURCES)

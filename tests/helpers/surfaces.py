@@ -180,20 +180,13 @@ def without_bound(tree: ast.AST) -> Iterator[str]:
 
 
 KINDS: Mapping[str, Callable[[ast.Call], bool]] = {
-    "write": writes,
-    "owner": owns,
-    "lock": waits_for_a_lock,
-    "unix": makes_a_unix_socket,
-}
+    "write": writes, "owner": owns, "lock": waits_for_a_lock, "unix": makes_a_unix_socket,
+}  # fmt: skip
 """By the name of their tables in `tests/surfaces.toml`: each call has a row with its reason."""
 
 ENTRIES: Mapping[str, Callable[[ast.Call], bool]] = {
-    "socket": makes_another_socket,
-    "listen": listens,
-    "exec": executes,
-    "code": loads_code,
-    "read": reads,
-}
+    "socket": makes_another_socket, "listen": listens, "exec": executes, "code": loads_code, "read": reads,
+}  # fmt: skip
 """Where bytes of another party enter: each call is counted in one `[[surface]]`, as environment, C and shell are."""
 
 

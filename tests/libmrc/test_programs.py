@@ -161,9 +161,5 @@ def test_ocps_example_runs_as_it_is(tmp_path: Path) -> None:
     assert (server[0], client[0]) == (0, 0), server[1] + client[1]
     assert "mismatch" not in server[1]
     assert [int(row.split()[0]) for row in client[1].splitlines() if row.startswith(" 1")] == [
-        1,
-        16,
-        1024,
-        16384,
-        1048576,
-    ]
+        1, 16, 1024, 16384, 1048576,
+    ]  # fmt: skip

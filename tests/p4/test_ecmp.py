@@ -50,14 +50,11 @@ def members(node: Node, frames: list[bytes]) -> list[int]:
 @pytest.mark.parametrize(
     "vary",
     [
-        lambda i: flow(host=i + 1),
-        lambda i: flow(source=i),
-        lambda i: flow(label=i),
-        lambda i: flow(sport=49152 + i),
+        lambda i: flow(host=i + 1), lambda i: flow(source=i), lambda i: flow(label=i), lambda i: flow(sport=49152 + i),
         lambda i: flow(dport=4791 + i),
     ],
     ids=["destination", "source", "flow label", "UDP source port", "UDP destination port"],
-)
+)  # fmt: skip
 def test_each_field_alone_spreads_flows_over_every_member(node: Node, vary: Callable[[int], bytes]) -> None:
     used = members(node, [vary(i) for i in range(FLOWS)])
     assert len(used) == FLOWS

@@ -21,17 +21,13 @@ EXAMPLE: dict[str, Any] = {
             "engine": "native",
             "ports": [
                 {
-                    "port": 1,
-                    "interface": "p0l0-eth1",
-                    "netns": "/run/netns/x",
-                    "rate_bps": 10_000_000,
-                    "delay_ns": 1000,
-                    "queues": [{"priority": 0, "depth_packets": 64}],
+                    "port": 1, "interface": "p0l0-eth1", "netns": "/run/netns/x", "rate_bps": 10_000_000,
+                    "delay_ns": 1000, "queues": [{"priority": 0, "depth_packets": 64}],
                 }
             ],
         }
     ],
-}
+}  # fmt: skip
 
 
 def test_the_documented_example_is_accepted_whole():

@@ -268,12 +268,9 @@ def test_a_long_sleep_of_the_sender_fires_no_retransmission_timer() -> None:
 
 
 ROUND_TRIPS = {
-    "10us": (400_000_000_000, 2_000),
-    "200us": (10_000_000_000, 50_000),
-    "4ms": (1_000_000_000, 1 * MS),
-    "34ms": (10_000_000, 5 * MS),
-    "500ms": (10_000_000, 115 * MS),
-}
+    "10us": (400_000_000_000, 2_000), "200us": (10_000_000_000, 50_000), "4ms": (1_000_000_000, 1 * MS),
+    "34ms": (10_000_000, 5 * MS), "500ms": (10_000_000, 115 * MS),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("rate_bps", "delay_ns"), ROUND_TRIPS.values(), ids=ROUND_TRIPS)

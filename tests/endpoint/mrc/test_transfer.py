@@ -170,14 +170,10 @@ FOREIGN = 0x05  # of RoCE, which MRC does not have
 @pytest.mark.parametrize(
     ("opcode", "port", "answered"),
     [
-        (Opcode.WRITE_ONLY, 5000, False),
-        (Opcode.WRITE_ONLY, 4971, True),
-        (Opcode.ENDPOINT_REQUEST, 5000, False),
-        (Opcode.ENDPOINT_REQUEST, 4971, True),
-        (FOREIGN, 5000, False),
-        (FOREIGN, 4971, False),
+        (Opcode.WRITE_ONLY, 5000, False), (Opcode.WRITE_ONLY, 4971, True), (Opcode.ENDPOINT_REQUEST, 5000, False),
+        (Opcode.ENDPOINT_REQUEST, 4971, True), (FOREIGN, 5000, False), (FOREIGN, 4971, False),
     ],
-)
+)  # fmt: skip
 def test_a_packet_for_another_udp_port_is_for_us_only_if_the_port_is_one_of_mrcs(
     opcode: int, port: int, answered: bool
 ) -> None:

@@ -351,14 +351,10 @@ def test_any_other_opcode_is_counted_and_dropped(opcode: int) -> None:
 @pytest.mark.parametrize(
     ("opcode", "length"),
     [
-        (Opcode.WRITE_ONLY_IMM, 4097),
-        (Opcode.WRITE_ONLY_IMM, 4096 + 100),
-        (Opcode.WRITE_ONLY_IMM, 0),
-        (Opcode.WRITE_ONLY_IMM, 99),
-        (Opcode.WRITE_LAST_IMM, 99),
-        (Opcode.WRITE_LAST_IMM, 4096 + 101),
+        (Opcode.WRITE_ONLY_IMM, 4097), (Opcode.WRITE_ONLY_IMM, 4096 + 100), (Opcode.WRITE_ONLY_IMM, 0),
+        (Opcode.WRITE_ONLY_IMM, 99), (Opcode.WRITE_LAST_IMM, 99), (Opcode.WRITE_LAST_IMM, 4096 + 101),
     ],
-)
+)  # fmt: skip
 def test_a_last_packet_that_does_not_fit_the_length_of_its_message_is_an_unexpected_event(
     opcode: Opcode, length: int
 ) -> None:

@@ -80,13 +80,10 @@ def test_acknowledgements_and_notifications_are_never_paused() -> None:
 @pytest.mark.parametrize(
     "frame",
     [
-        pause(65_535, priority=0),
-        pause(65_535)[:33],
-        pause(65_535)[:14],
-        bytes(6) + pause(65_535)[6:],
+        pause(65_535, priority=0), pause(65_535)[:33], pause(65_535)[:14], bytes(6) + pause(65_535)[6:],
         pause(65_535)[:14] + b"\0\1" + pause(65_535)[16:],
     ],
-)
+)  # fmt: skip
 def test_frames_that_are_short_forged_or_about_others_pause_nothing(frame: bytes) -> None:
     nic = with_a_packet(frame)
     assert len(nic.packets_to_send(0, 64)) == 1

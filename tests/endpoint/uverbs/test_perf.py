@@ -134,13 +134,10 @@ def test_ends_that_were_started_differently_say_so(capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-R"], "no RDMA-CM"),
-        (["-m"], "the plan's"),
-        (["-s", "0"], "--size is 0; it must be from 1"),
-        (["-c", "UD"], "invalid choice: 'UD'"),
-        (["--nonsense"], "--nonsense"),
+        (["-R"], "no RDMA-CM"), (["-m"], "the plan's"), (["-s", "0"], "--size is 0; it must be from 1"),
+        (["-c", "UD"], "invalid choice: 'UD'"), (["--nonsense"], "--nonsense"),
     ],
-)
+)  # fmt: skip
 def test_what_perftest_has_and_this_has_not_is_refused_with_the_reason(words, said, capsys):
     with pytest.raises(SystemExit) as ended:
         parse("mrc_write_bw", "Bandwidth", words)

@@ -141,16 +141,12 @@ def test_other_files_are_shown_as_ever(why: str, public: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("folder", "file", "shown"),
     [
-        ((12345, 0, 0o755), (0, 0, 0o600), False),
-        ((12345, 0, 0o755), (0, 0, 0o644), True),
-        ((12345, 0, 0o755), (12345, 0, 0o600), True),
-        ((0, 12345, 0o775), (0, 0, 0o640), False),
-        ((0, 12345, 0o775), (0, 12345, 0o640), True),
-        ((0, 0, 0o1777), (0, 0, 0o600), False),
-        ((12345, 0, 0o777), (12345, 0, 0o600), False),
-        ((0, 0, 0o755), (12345, 0, 0o600), True),
+        ((12345, 0, 0o755), (0, 0, 0o600), False), ((12345, 0, 0o755), (0, 0, 0o644), True),
+        ((12345, 0, 0o755), (12345, 0, 0o600), True), ((0, 12345, 0o775), (0, 0, 0o640), False),
+        ((0, 12345, 0o775), (0, 12345, 0o640), True), ((0, 0, 0o1777), (0, 0, 0o600), False),
+        ((12345, 0, 0o777), (12345, 0, 0o600), False), ((0, 0, 0o755), (12345, 0, 0o600), True),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("below", [False, True])
 def test_a_secret_beside_a_program_is_shown_only_if_all_who_may_write_there_may_read_it(
     folder: tuple[int, int, int], file: tuple[int, int, int], shown: bool, below: bool, public: Path

@@ -314,17 +314,12 @@ def test_types_that_double_are_refused(first: str, one: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [
-        ("defined(N) && 10 / N > 2", False),
-        ("!defined(N) || 10 / N > 2", True),
-        ("defined(N) && (1 << -1 || 10 % N)", False),
-        ("0 && 0 && 1 / 0 || 1", True),
-        ("1 ? 2 : 1 / 0", True),
-        ("0 ? 1 / 0 : 0", False),
-        ("1 << 3 >> 1 == 4", True),
-        ("+1 - -1 == 2 && ~0 == -1", True),
+        ("defined(N) && 10 / N > 2", False), ("!defined(N) || 10 / N > 2", True),
+        ("defined(N) && (1 << -1 || 10 % N)", False), ("0 && 0 && 1 / 0 || 1", True), ("1 ? 2 : 1 / 0", True),
+        ("0 ? 1 / 0 : 0", False), ("1 << 3 >> 1 == 4", True), ("+1 - -1 == 2 && ~0 == -1", True),
         ("-7 / 2 == -3 && -7 % 2 == -1", True),
     ],
-)
+)  # fmt: skip
 def test_conditions_follow_c(condition: str, expected: bool, tmp_path: Path) -> None:
     tokens, errors = preprocessed(tmp_path, f"#if {condition}\nyes\n#else\nno\n#endif")
     assert not errors
@@ -382,16 +377,11 @@ HUGE = "0x" + "f" * 8000
 @pytest.mark.parametrize(
     "body",
     [
-        f"hdr.data.a = {HUGE} / 0;",
-        f"hdr.data.a = hdr.data.a[{HUGE}:0];",
-        f"hdr.more[{HUGE}].a = 1;",
-        f"bit<{HUGE}> x;",
-        f"bit<(-{HUGE})> x;",
-        f"data_t[{HUGE}] x;",
-        f"hdr.data.a = 1 << -{HUGE};",
+        f"hdr.data.a = {HUGE} / 0;", f"hdr.data.a = hdr.data.a[{HUGE}:0];", f"hdr.more[{HUGE}].a = 1;",
+        f"bit<{HUGE}> x;", f"bit<(-{HUGE})> x;", f"data_t[{HUGE}] x;", f"hdr.data.a = 1 << -{HUGE};",
     ],
     ids=["dividend", "slice", "index", "width", "negative", "stack", "shift"],
-)
+)  # fmt: skip
 def test_a_huge_number_in_the_wrong_place_is_refused(body: str, tmp_path: Path) -> None:
     refused(tmp_path, "error[types]", body)
 

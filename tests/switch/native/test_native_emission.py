@@ -98,13 +98,9 @@ def results(document: Json, expression: Json) -> tuple[list[str], list[str]]:
 
 
 FAR = (
-    binary("-", A, const(0x40000000)),
-    binary("-", A, const(1)),
-    binary("+", A, const(1 << 64)),
-    binary("+", A, const(1 << 127)),
-    binary("-", A, const(1 << 64)),
-    binary("-", binary("*", C, const(1 << 70)), D),
-)
+    binary("-", A, const(0x40000000)), binary("-", A, const(1)), binary("+", A, const(1 << 64)),
+    binary("+", A, const(1 << 127)), binary("-", A, const(1 << 64)), binary("-", binary("*", C, const(1 << 70)), D),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("index", FAR, ids=range(len(FAR)))

@@ -210,12 +210,8 @@ def test_a_batch_of_all_or_none_leaves_all_as_it_was_after_an_error(client, engi
         )
         read += [str(e) for table in tables for e in client.read(table)]
         kept = (
-            engine.entries.values(),
-            engine.members,
-            engine.multicast,
-            engine.clones,
-            engine.direct_counters.values(),
-        )
+            engine.entries.values(), engine.members, engine.multicast, engine.clones, engine.direct_counters.values(),
+        )  # fmt: skip
         return sorted(read), sorted(map(str, kept[0])), str(kept[1:4]), sorted(set(map(str, kept[4])))
 
     before = state()
@@ -420,11 +416,8 @@ def test_counters_are_read_whole_or_by_index_and_written(client, engine):
     engine.counters["ingress.received", 2] = CounterValue(packets=3, bytes=300)
     entities = [e.counter_entry for e in client.read("counter_entry { counter_id: 301989889 }")]
     assert [(e.index.index, e.data.packet_count, e.data.byte_count) for e in entities] == [
-        (0, 0, 0),
-        (1, 0, 0),
-        (2, 3, 300),
-        (3, 0, 0),
-    ]
+        (0, 0, 0), (1, 0, 0), (2, 3, 300), (3, 0, 0),
+    ]  # fmt: skip
     assert len(client.read("counter_entry { }")) == 4
     write = "counter_entry { counter_id: 301989889 index { index: 1 } data { packet_count: 7 byte_count: 8 } }"
     client.write(update("MODIFY", write))

@@ -241,12 +241,8 @@ mc = multicast_group_entry(9); mc.add(2, 1); mc.insert()
 """,
         )
         known, denied, spread, flooded, unknown = (
-            frame(1, 0x1000),
-            frame(1, 0x2345),
-            frame(3, 0x86DD),
-            frame(3, 0x1234, 0x0A0000000001),
-            frame(3, 0x1234),
-        )
+            frame(1, 0x1000), frame(1, 0x2345), frame(3, 0x86DD), frame(3, 0x1234, 0x0A0000000001), frame(3, 0x1234),
+        )  # fmt: skip
         for sent in (known, denied, spread, unknown, known, flooded):
             wires.send(1, sent)
         found = wires.collect(lambda got: len(got) >= 4, 5)
