@@ -21,6 +21,7 @@ from common.locks import OWNER as LOCK
 from running.identity import import_roots
 from tests.helpers.descendants import descendants
 from tests.helpers.other_user import PYTHON, achieved, runs, trying
+from tests.helpers.waiting import ran
 from topo.emulation import namespace, process, state
 from topo.emulation.labname import LabName
 
@@ -67,10 +68,7 @@ class RootsLab:
 
     def words(self, *words: str, status: int = 0) -> str:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self.shared), "MRCLAB_NAME": LAB.text}
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "cli", *words],
-            cwd=self.shared, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_S,
-        )  # fmt: skip
+        done = ran([sys.executable, "-P", "-m", "cli", *words], timeout=LIMIT_S, cwd=self.shared, env=environment)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout + done.stderr
 

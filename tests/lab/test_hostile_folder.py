@@ -12,6 +12,7 @@ import pytest
 from common.interpreter import python
 from tests.helpers.bare_machine import PYTHON, ROOT, Machine
 from tests.helpers.rooms import python_files
+from tests.helpers.waiting import ran
 
 MODULES = ("rich", "argparse", "json", "numpy", "encodings", "ensurepip", "venv", "pip", "sitecustomize")
 PACKAGES = ("common", "scenarios", "cli", "endpoint", "switch", "running")
@@ -33,9 +34,7 @@ def hostile(tmp_path: Path) -> Path:
 def run(words: list[str], folder: Path, user: int | None = None) -> subprocess.CompletedProcess[str]:
     """A command given in that folder, perhaps by another user, without Python's own variables."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    return subprocess.run(
-        words, cwd=folder, env=environment, user=user, capture_output=True, text=True, check=False, timeout=300
-    )
+    return ran(words, timeout=300, cwd=folder, env=environment, user=user)
 
 
 def lab() -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from cli.command_table import commands
 from tests.helpers.bare_machine import APT, IN_BARE, IN_PLACE, PACKAGES, PYTHON, ROOT, Machine
-from tests.helpers.waiting import eventually
+from tests.helpers.waiting import eventually, ran
 
 
 @pytest.mark.parametrize(
@@ -263,9 +263,7 @@ def test_options_are_parsed_with_the_standard_library_alone() -> None:
     """Nothing is installed yet when options are checked."""
     code = f"from cli.main import parser\nfor word in {list(commands())}: parser(word)"
     environment = {"PATH": "/usr/bin", "PYTHONPATH": IN_BARE, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-SP", "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
+    done = ran([sys.executable, "-SP", "-c", code], timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
 
 

@@ -1,6 +1,5 @@
 """A short recorded run in virtual time, a browser, and a view of something."""
 
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from page.view import View
 from page.viewer import Viewer
 from running.directory import find
 from tests.helpers import browser as browsers
+from tests.helpers.waiting import ran
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,10 +24,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one run: the smoke scenario with one more fault, broken off in the middle of it."""
     folder = tmp_path_factory.mktemp("runs")
     words = ["run", "smoke", "--world", "simulated", "--seed", "3", "--until", "6.5", "--plain", "--runs", str(folder)]
-    done = subprocess.run(
-        [sys.executable, "-m", "cli", *words, "--fault", "loss p1l1-p1s0 20 @1 for 2"],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    done = ran([sys.executable, "-m", "cli", *words, "--fault", "loss p1l1-p1s0 20 @1 for 2"], timeout=300, cwd=ROOT)
     assert done.returncode == 3, done.stdout + done.stderr  # broken off: unknown
     return folder
 

@@ -18,6 +18,7 @@ from running.timeline import rehearse
 from running.transport_choice import transport
 from scenarios import library
 from scenarios.scenario import Phase, Scenario, Workload
+from tests.helpers.waiting import ran
 from topo.emulation import state
 from topo.plan import Links, Plan
 from topo.planfile import load_plan, parse_plan
@@ -48,9 +49,7 @@ def one_workload(kind: str, **options: object) -> Scenario:
 
 def measured(*words: str) -> tuple[subprocess.CompletedProcess[str], int]:
     """The command in a process of its own, and the most memory that it had, in bytes."""
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, *words], capture_output=True, text=True, check=False, timeout=120
-    )
+    done = ran([sys.executable, "-c", MEASURED, *words], timeout=120)
     return done, int(done.stdout.splitlines()[-1].removeprefix("peak ")) * 1024
 
 

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.waiting import ran
 from tests.vm.debian import DISKS, ROOT, why_not
 
 
 def refused(*words: str, **settings: str) -> str:
-    done = subprocess.run(
-        [str(ROOT / "vagrant" / words[0]), *words[1:]], env={**os.environ, **settings},
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+    done = ran([str(ROOT / "vagrant" / words[0]), *words[1:]], env={**os.environ, **settings})
     assert done.returncode == 2, done.stdout + done.stderr
     return done.stderr
 
@@ -75,9 +73,7 @@ def test_boot_names_its_accelerators(tmp_path: Path) -> None:
 )
 def test_the_vagrantfile_names_a_setting_that_cannot_be(name: str, value: str, complaint: str, tmp_path: Path) -> None:
     environment = {**os.environ, "VAGRANT_HOME": str(tmp_path), name: value}
-    done = subprocess.run(
-        ["vagrant", "validate"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
+    done = ran(["vagrant", "validate"], timeout=120, cwd=ROOT, env=environment)
     assert done.returncode != 0
     assert complaint in done.stderr
 
@@ -107,9 +103,7 @@ def booting(tmp_path: Path) -> dict[str, str]:
 
 
 def called(words: list[str], folder: Path, environment: dict[str, str]) -> int:
-    return subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
-    ).returncode
+    return ran(words, cwd=folder, env=environment).returncode
 
 
 def in_the_machine(handed: Path) -> str:

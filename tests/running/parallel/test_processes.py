@@ -15,6 +15,7 @@ from running.parallel import one_machine
 from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.mpi_run import needs_mpi, words
 from tests.helpers.ranks_in_memory import contents
+from tests.helpers.waiting import ran
 
 ROOT = Path(__file__).parents[3]
 
@@ -102,10 +103,7 @@ def verdict_of(folder: Path) -> str:
 @needs_mpi
 def test_two_processes_write_what_one_writes(tmp_path: Path) -> None:
     for count in ("1", "2"):
-        done = subprocess.run(
-            words(tmp_path / count, "--processes", count),
-            cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
-        )  # fmt: skip
+        done = ran(words(tmp_path / count, "--processes", count), timeout=120, cwd=ROOT)
         assert done.returncode == 0, done.stdout + done.stderr
     one, two = (tmp_path / count / "latest" for count in ("1", "2"))
     assert contents(one) == contents(two)
@@ -205,9 +203,7 @@ def test_shared_memory_and_folders_of_a_killed_run_are_removed_by_the_next_one(t
     until(lambda: not processes_of(tmp_path))
     (left,) = set(one_machine.FOLDER.glob("mpich_shm_*")) - before
     assert len(list(temporary.glob("mrclab-part-*"))) == 2
-    done = subprocess.run(
-        words(tmp_path / "next", "--processes", "2"), cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
-    )
+    done = ran(words(tmp_path / "next", "--processes", "2"), timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not left.exists()
     assert not list(temporary.iterdir())
@@ -287,9 +283,7 @@ def test_ranks_on_two_machines_write_what_one_process_writes(tmp_path: Path) -> 
             "HYDRA_LAUNCHER": "ssh", "HYDRA_IFACE": BRIDGE, "UCX_TLS": "tcp,self",
         }  # fmt: skip  # UCX would find that both are on one machine, and share memory
         command = ["ip", "netns", "exec", names[0], *words(tmp_path / "two"), "--processes", "2"]
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
-        )
+        done = ran(command, timeout=120, cwd=ROOT, env=environment)
         assert done.returncode == 0, done.stdout + done.stderr
         assert min(received_bytes(name) for name in names[1:]) > 1_000_000
     one, two = (tmp_path / count / "latest" for count in ("one", "two"))

@@ -12,6 +12,7 @@ import pytest
 
 from tests.helpers.descendants import descendants
 from tests.helpers.smoke_on_links import LIMIT_S, MRCLAB, lab, left_behind, reported, start_smoke, until
+from tests.helpers.waiting import ran
 from topo.emulation import state
 
 __all__ = ["lab"]
@@ -99,9 +100,7 @@ SMOKE_S = 180
 
 @pytest.mark.smoke
 def test_smoke_ends_true_on_embedded_switches(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*SMOKE, "--runs", str(tmp_path)], capture_output=True, text=True, check=False, timeout=SMOKE_S
-    )
+    done = ran([*SMOKE, "--runs", str(tmp_path)], timeout=SMOKE_S)
     assert done.returncode in (0, 3), done.stdout + done.stderr
     run = (tmp_path / "latest").resolve()
     findings = {f["check"]: f for f in json.loads((run / "verdict.json").read_text())["findings"]}

@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
 
 from cli.main import main
+from tests.helpers.waiting import ran
 from topo.emulation import doctor
 from topo.emulation.doctor import examine
 from topo.emulation.lab import Lab
@@ -49,10 +49,7 @@ def test_kernel_features_are_tried_in_a_namespace_that_goes_again(private_run):
 @pytest.mark.root
 def test_root_without_its_powers_as_in_a_container_is_told_which_are_missing():
     powerless = ["setpriv", "--bounding-set=-sys_admin,-net_admin", "--inh-caps=-sys_admin,-net_admin"]
-    done = subprocess.run(
-        [*powerless, sys.executable, "-m", "cli", "doctor", "--format", "json"],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+    done = ran([*powerless, sys.executable, "-m", "cli", "doctor", "--format", "json"])
     assert done.returncode == 1, done.stderr
     findings = {row["name"]: row for row in json.loads(done.stdout)}
     assert not findings["kernel: network namespaces"]["present"]
