@@ -13,10 +13,15 @@ WIDTHS = (1, 3, 4, 7, 8, 9, 16, 19, 32, 48, 64, 128)
 
 
 class RandomProgram:
-    """`text` is the source, `header_bytes` how long a packet must be to be parsed."""
+    """`text` is the source, `header_bytes` how long a packet must be to be parsed.
 
-    def __init__(self, seed: int) -> None:
+    `loops` asks for loops and assertions too: "for" writes the loops, "rounds" the same program with each round for
+    itself.
+    """
+
+    def __init__(self, seed: int, loops: str = "") -> None:
         self.rng = random.Random(seed)
+        self.loops = loops
         rng = self.rng
         self.fields = {f"f{i}": rng.choice(WIDTHS) for i in range(rng.randint(4, 8))}
         spare = -sum(self.fields.values()) % 8
@@ -115,6 +120,8 @@ class RandomProgram:
 
     def statement(self, depth: int, inside_action: bool = False) -> list[str]:
         rng = self.rng
+        if self.loops and depth and rng.random() < 0.2:
+            return self._loop(depth, inside_action)
         kind = rng.randrange(12)
         if depth and kind <= 1:
             lines = [f"if ({self.truth()}) {{", *self.block(depth - 1, inside_action), "}"]
@@ -152,6 +159,27 @@ class RandomProgram:
         if kind == 7 and rng.random() < 0.15:
             return [f"if ({self.truth()}) {{ {rng.choice(self.ends)}; }}"]
         return [self.assignment()]
+
+    def _loop(self, depth: int, inside_action: bool) -> list[str]:
+        rng = self.rng
+        self.locals_count += 1
+        name, width = f"i{self.locals_count}", rng.choice([4, 8, 64])
+        first, step, rounds = rng.randint(0, 3), rng.randint(1, 2), rng.randint(0, 4)
+        body = [] if inside_action else [f"{rng.choice(['assert', 'assume'])}({self.truth()});"]
+        outer = self.places
+        for _ in range(rng.randint(1, 2)):
+            place, bits = rng.choice(list(outer.items()))
+            self.places = outer | {name: width}
+            body.append(f"{place} = {self.number(bits, 2)} ^ (bit<{bits}>) {name};")
+            self.places = outer
+        body += self.block(depth - 1, inside_action=True)
+        values = range(first, first + step * rounds, step)
+        if self.loops == "for":
+            if step == 1 and rounds:
+                return [f"for (bit<{width}> {name} in {first}..{values[-1]}) {{", *body, "}"]
+            counted = f"bit<{width}> {name} = {first}; {name} != {first + step * rounds}; {name} = {name} + {step}"
+            return [f"for ({counted}) {{", *body, "}"]
+        return [re.sub(rf"\b{name}\b", f"{width}w{v}", line) for v in values for line in ("{", *body, "}")]
 
     def _apply(self, depth: int) -> list[str]:
         rng = self.rng

@@ -1,5 +1,6 @@
 """Random programs and expressions: our JSON against p4c's, and against the specification's arithmetic."""
 
+import contextlib
 import json
 import random
 import shutil
@@ -9,9 +10,10 @@ import pytest
 
 from p4c.frontend.compilation import Compilation
 from p4c.frontend.parse import ast
-from p4c.model import load
+from p4c.model import UnsupportedError, load
 from switch.engine import PortConfig
 from switch.reference import ReferenceEngine
+from switch.stf.programs import make_engine
 from tests.helpers.frontend.expression_meaning import meaning
 from tests.helpers.frontend.random_expressions import RandomExpressions
 from tests.helpers.frontend.random_parsers import RandomParser
@@ -22,9 +24,9 @@ SEEDS = range(12)
 needs_p4c = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c is not on PATH")
 
 
-def outputs(document: dict[str, object], frames: list[bytes]) -> list[list[tuple[int, bytes]]]:
+def outputs(document: dict[str, object], frames: list[bytes], name: str = "") -> list[list[tuple[int, bytes]]]:
     """What leaves for each frame that comes in on port 1."""
-    engine = ReferenceEngine(seed=1)
+    engine = make_engine(name) if name else ReferenceEngine(seed=1)
     engine.load(load(document))
     for port in (1, 2):
         engine.configure_port(port, PortConfig(), 0)
@@ -54,6 +56,25 @@ def test_both_compilers_make_the_same_of_a_random_program(seed: int, tmp_path: P
     frames = [rng.randbytes(program.header_bytes + rng.randint(0, 4)) for _ in range(12)]
     frames += [bytes(program.header_bytes), b"\xff" * program.header_bytes, b"\xff"]
     assert outputs(ours, frames) == outputs(theirs, frames)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_loops_do_what_their_rounds_do_one_by_one_on_both_engines(seed: int, tmp_path: Path) -> None:
+    """Assertions change no packet. The rounds are written out by the generator."""
+    rng = random.Random(seed)
+    made = {}
+    for form in ("for", "rounds"):
+        program = RandomProgram(seed, form)
+        (tmp_path / f"{form}.p4").write_text(program.text)
+        made[form] = Compilation(tmp_path / f"{form}.p4").run().json
+    assert "for (" in (tmp_path / "for.p4").read_text()
+    frames = [rng.randbytes(program.header_bytes + rng.randint(0, 4)) for _ in range(12)]
+    frames += [bytes(program.header_bytes), b"\xff" * program.header_bytes, b"\xff"]
+    expected = outputs(made["rounds"], frames)
+    assert outputs(made["for"], frames) == expected
+    with contextlib.suppress(UnsupportedError):  # of an expression beyond 128 bits, also without loops
+        assert outputs(made["for"], frames, "native") == expected
 
 
 @needs_p4c
