@@ -19,7 +19,7 @@ from tests.libmrc.requirements import REQUIREMENTS
 
 pytestmark = REQUIREMENTS
 LIMIT_S = 300
-"""Of one program: what it waits for has a bound of a minute, of which there may be some."""
+"""Of one program, each of whose waits has a bound of a minute."""
 
 
 @pytest.fixture(scope="module")
