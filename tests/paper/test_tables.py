@@ -263,9 +263,7 @@ def test_causes_are_counted_by_direction_the_most_frequent_first() -> None:
     table = causes.table(made)
     assert [line[1:5] for line in table] == [["2", "16, 17", "1", "1"], ["1", "17", "0", "1"], ["1", "99", "0", "1"]]
     assert table[2][0] == causes.UNKNOWN
-    assert causes.bar(made) == (
-        "1 of 6 judged rows are near, within 15 %. The bar is 5 (75%), so 4 rows are missing."
-    )
+    assert causes.bar(made) == ("1 of 6 judged rows are near, within 15 %. The bar is 5 (75%), so 4 rows are missing.")
     assert causes.bar(made[:1]).endswith(", so 1 row is missing.")
     assert causes.bar(made[3:4]).endswith("; the bar is 1 (75%).")
     assert causes.table(made[3:6]) == []
