@@ -50,12 +50,9 @@ OWNED = {
 LISTED = {
     (f"{LIBRARY}/nic.h", "OP_"): (uverbs.WRITE, uverbs.WRITE_WITH_IMM, uverbs.RECV),
     (f"{LIBRARY}/nic.h", "DONE_"): (
-        uverbs.WC_WRITE,
-        uverbs.WC_WRITE_WITH_IMM,
-        uverbs.WC_RECV_WITH_IMM,
-        uverbs.WC_SILENT,
+        uverbs.WC_WRITE, uverbs.WC_WRITE_WITH_IMM, uverbs.WC_RECV_WITH_IMM, uverbs.WC_SILENT,
     ),
-}
+}  # fmt: skip
 """Enums without numbers: C counts from 0."""
 
 

@@ -93,12 +93,9 @@ def test_the_version_of_a_result_follows_the_labs_and_what_they_run(tmp_path, mo
     monkeypatch.setattr(identity, "code_digest", identity.code_digest.__wrapped__)
     course = tmp_path / "packages" / "course" / "course"
     places = [
-        course / "labs" / "usids" / "tests.py",
-        course / "seams" / "trial.py",
-        course / "bench" / "around.p4",
-        tmp_path / "p4" / "parts" / "headers.p4",
-        tmp_path / "endpoint" / "agent.py",
-    ]
+        course / "labs" / "usids" / "tests.py", course / "seams" / "trial.py", course / "bench" / "around.p4",
+        tmp_path / "p4" / "parts" / "headers.p4", tmp_path / "endpoint" / "agent.py",
+    ]  # fmt: skip
     seen = {grading.version()}
     for place in places:
         place.parent.mkdir(parents=True)

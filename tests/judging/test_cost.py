@@ -22,17 +22,10 @@ BETWEEN = (10, 30)  # laps of the run: the phase with faults begins and ends
 
 
 def run_of(
-    costs: Mapping[int, float],
-    *,
-    at: Sequence[int] = AT,
-    for_ms: float = 600,
-    drift: Sequence[float] = (1.0, 1.0, 1.0),
-    noise: float = 0.0,
-    stalls: Sequence[tuple[float, float]] = (),
-    made: int = 34,
-    options: Mapping[str, Any] | None = None,
-    over: bool = False,
-) -> Run:
+    costs: Mapping[int, float], *, at: Sequence[int] = AT, for_ms: float = 600,
+    drift: Sequence[float] = (1.0, 1.0, 1.0), noise: float = 0.0, stalls: Sequence[tuple[float, float]] = (),
+    made: int = 34, options: Mapping[str, Any] | None = None, over: bool = False,
+) -> Run:  # fmt: skip
     """Laps of 1 s: 10 of the reference, 20 of the faults, 4 of heal. `costs` are round trips by the lap of the phase
     with faults, `drift` factors of the phases' laps, `noise` their standard deviation in ms, `stalls` (lap, ms)."""
     rng, t_ns = Random(7), 0

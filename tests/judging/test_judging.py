@@ -168,9 +168,7 @@ def test_the_baseline_is_not_praised_for_the_health_of_paths_that_it_does_not_kn
 def test_a_path_is_bad_from_the_loss_to_the_probe_that_revived_it(made_up: Build) -> None:
     ((key, spans),) = paths.histories(made_up()).items()
     assert (key.host, key.plane, key.via) == ("h0", 0, "p0s1")
-    assert [(span.state, span.start_ns, span.stop_ns) for span in spans] == [
-        ("ASSUMED_BAD", 14_100_000_000, 16_300_000_000)
-    ]
+    assert [(s.state, s.start_ns, s.stop_ns) for s in spans] == [("ASSUMED_BAD", 14_100_000_000, 16_300_000_000)]
 
 
 def test_how_long_hosts_waited_for_a_processor_is_told_where_they_can_tell_and_spoils_nothing(made_up: Build) -> None:

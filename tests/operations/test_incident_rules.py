@@ -80,10 +80,7 @@ def test_two_answers_do_not_share_one_fault() -> None:
     other = Hidden("one-way-loss", "p1l0>p1s0", 5.0)
     found = score(TINY, (LOSS, other), (("p1l0>p1s0", "one-way-loss"), ("p0l0>p0s0", "one-way-loss")))
     assert found.word == "right"
-    assert [answered for _, _, answered in found.matched] == [
-        ("p0l0>p0s0", "one-way-loss"),
-        ("p1l0>p1s0", "one-way-loss"),
-    ]
+    assert [one for _, _, one in found.matched] == [("p0l0>p0s0", "one-way-loss"), ("p1l0>p1s0", "one-way-loss")]
 
 
 @pytest.mark.parametrize(

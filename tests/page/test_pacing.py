@@ -146,14 +146,10 @@ def run_with(*faults: tuple[float, str, str, str, str], phases: bool = True, **o
 
 def test_the_file_holds_every_fault_at_its_time(tmp_path: Path) -> None:
     run = run_with(
-        (3.5, "lab", "loss", "p0l0-p0s0", "begin"),
-        (5.0, "lab", "loss", "p0l0-p0s0", "end"),
-        (6.0, "runner", "link-down", "p1l0-p1s0", "begin"),
-        (6.5, "runner", "link-down", "p1l0-p1s0", "end"),
-        (7.25, "lab", "switch-reboot", "p1s1", "begin"),
-        (7.25, "lab", "switch-reboot", "p1s1", "end"),
-        (9.0, "lab", "drain", "p0s1", "begin"),
-        scenario="smoke", plan="tiny", transport="mrc", seed=4,
+        (3.5, "lab", "loss", "p0l0-p0s0", "begin"), (5.0, "lab", "loss", "p0l0-p0s0", "end"),
+        (6.0, "runner", "link-down", "p1l0-p1s0", "begin"), (6.5, "runner", "link-down", "p1l0-p1s0", "end"),
+        (7.25, "lab", "switch-reboot", "p1s1", "begin"), (7.25, "lab", "switch-reboot", "p1s1", "end"),
+        (9.0, "lab", "drain", "p0s1", "begin"), scenario="smoke", plan="tiny", transport="mrc", seed=4,
     )  # fmt: skip
     path = tmp_path / "mine.py"
     path.write_text(played(run, path))
@@ -174,11 +170,9 @@ SETTING = Setting(load_plan("tiny"), "mrc", 4, {"faults": 18.0})
 
 def test_a_lab_without_a_scenario_gets_phases_that_hold_everything(tmp_path: Path) -> None:
     run = run_with(
-        (4.0, "lab", "link-down", "p0l0-p0s0", "begin"),
-        (9.5, "lab", "link-down", "p0l0-p0s0", "end"),
-        phases=False,
+        (4.0, "lab", "link-down", "p0l0-p0s0", "begin"), (9.5, "lab", "link-down", "p0l0-p0s0", "end"), phases=False,
         plan="tiny",
-    )
+    )  # fmt: skip
     path = tmp_path / "mine.py"
     path.write_text(played(run, path))
     scenario = library.find(str(path))

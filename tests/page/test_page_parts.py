@@ -91,10 +91,8 @@ def test_rates_are_not_shown_for_ever_after_the_last_sample(opened: browsers.Pag
     assert opened.value("lab.picture().goodput_bps") == 8e6
     told(opened, lines, 19 * S)
     assert opened.value("[lab.picture().goodput_bps, lab.loadOf('h0-p0l0'), lab.loadOf('p0l0-p0s0')]") == [
-        None,
-        None,
-        0,
-    ]
+        None, None, 0,
+    ]  # fmt: skip
     assert about(opened, "h0-p0l0")["load"] == "not measured here"
     assert about(opened, "h0")["port 1"] == "not measured here"
 

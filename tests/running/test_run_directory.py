@@ -41,7 +41,7 @@ def made(root: Path, scenario: str, seed: int) -> Path:
     return directory.path
 
 
-def test_thirteen_runs_of_one_second_are_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_of_one_second_or_of_a_clock_that_is_set_back_are_in_order(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(time, "gmtime", lambda: time.struct_time((2026, 11, 24, 8, 0, 0, 1, 328, 0)))
     paths = [made(tmp_path, "smoke", seed) for seed in range(13, 0, -1)]  # seeds fall while time goes on
     assert find(tmp_path, "smoke") == paths[-1].resolve()
@@ -49,10 +49,8 @@ def test_thirteen_runs_of_one_second_are_in_order(tmp_path: Path, monkeypatch: p
     assert find(tmp_path, f"smoke/{paths[3].name}") == paths[3].resolve()
     with pytest.raises(FileNotFoundError, match="the first run of smoke"):
         before(paths[0])
-
-
-def test_a_clock_that_is_set_back_changes_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = []
+    # nor does a clock that is set back change the order
+    tmp_path, paths = tmp_path / "set-back", []
     for hour in (8, 7, 9, 8):
         monkeypatch.setattr(time, "gmtime", lambda hour=hour: time.struct_time((2026, 11, 24, hour, 0, 0, 1, 328, 0)))
         paths.append(made(tmp_path, "smoke" if hour != 7 else "spray", hour))

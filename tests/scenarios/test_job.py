@@ -65,9 +65,7 @@ def test_one_port_is_all_that_breaks_in_the_job_of_that_name_under_either_transp
         assert fault.at_s + fault.for_s < job_port.SCENARIO.phases[2].seconds
 
 
-def run_of(
-    tmp_path: Path, faulty_steps: int, other_bits: int = -1, cause: str = "", diverges_at: int | None = None
-) -> Run:
+def run_of(tmp_path, faulty_steps: int, other_bits: int = -1, cause: str = "", diverges_at: int | None = None) -> Run:
     """Two ranks, 10 steps without faults and some with, of which one may have other weights on one rank. From
     `diverges_at` on the loss is not finite."""
     directory = RunDirectory.create(tmp_path, "job", 1)

@@ -241,14 +241,9 @@ def test_a_form_that_there_is_not_is_refused_with_the_choices(name: str, said: s
 
 
 def simulate(
-    scenario: Scenario,
-    folder: Path,
-    transport_name: str = "mrc",
-    *,
-    plan: str = "tiny",
+    scenario: Scenario, folder: Path, transport_name: str = "mrc", *, plan: str = "tiny", seed: int = 3,
     settings: Mapping[str, Any] | None = None,
-    seed: int = 3,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     chosen = transport(transport_name, {**scenario.settings, **(settings or {})})
     choices = Choices(replace(chosen, payload="counted"), load_plan(plan), seed=seed, world="simulated")
     directory = RunDirectory.create(folder, scenario.name, seed)

@@ -57,10 +57,8 @@ MADE: Mapping[str, Mapping[int, float]] = {
 
 def test_only_clear_differences_order_algorithms_and_equal_ones_share_a_place() -> None:
     assert ranks(MADE, "high") == {
-        "best": Ranking(1, 1, 1),
-        "in the middle": Ranking(2, 2, 3),
-        "up and down": Ranking(3, 2, 3),
-    }
+        "best": Ranking(1, 1, 1), "in the middle": Ranking(2, 2, 3), "up and down": Ranking(3, 2, 3),
+    }  # fmt: skip
     assert ranks(MADE, "low")["best"] == Ranking(3, 3, 3)
     assert (Ranking(1, 1, 1).describe(), Ranking(2, 1, 3).describe()) == ("1 (1)", "2 (1 to 3)")
     assert set(ranks({"a": UP_AND_DOWN, "b": UP_AND_DOWN, "c": UP_AND_DOWN}, "high").values()) == {Ranking(1, 1, 3)}

@@ -60,9 +60,7 @@ def test_a_title_with_brackets_does_not_end_a_sweep(terminal: bool) -> None:
     shown, out = console(terminal=terminal)
     times = iter(range(0, 10000, 100))
     engine = type("Engine", (), {"died": 0})
-    with SweepProgress(
-        shown, cast(Sweep, OneVariant()), cast(Any, engine), clock=lambda: float(next(times))
-    ) as progress:
+    with SweepProgress(shown, cast(Sweep, OneVariant()), cast(Any, engine), clock=lambda: next(times)) as progress:
         progress.tell()
     assert "x] mrc a=[true,false]" in out.getvalue()
 

@@ -162,11 +162,8 @@ def test_beginnings_and_ends_are_told_and_a_verb_that_does_not_last_has_both():
     active.undo(active.inject("link-down", "p0l0-p0s0"))
     active.inject("switch-reboot", "p0s0")
     assert lines == [
-        "link-down p0l0-p0s0 begin",
-        "link-down p0l0-p0s0 end",
-        "switch-reboot p0s0 begin",
-        "switch-reboot p0s0 end",
-    ]
+        "link-down p0l0-p0s0 begin", "link-down p0l0-p0s0 end", "switch-reboot p0s0 begin", "switch-reboot p0s0 end",
+    ]  # fmt: skip
     assert active.faults() == []
 
 

@@ -48,11 +48,9 @@ def test_shipped_plans_have_the_promised_shapes_and_lab_spells_out_the_defaults(
 
 
 HARDWARE = {
-    "links.host_rate_bps": "100_000_000_000",
-    "links.fabric_rate_bps": "100_000_000_000",
-    "links.host_delay_ns": "500",
+    "links.host_rate_bps": "100_000_000_000", "links.fabric_rate_bps": "100_000_000_000", "links.host_delay_ns": "500",
     "links.fabric_delay_ns": "500",
-}
+}  # fmt: skip
 
 
 def test_a_wires_overhead_and_a_nics_latency_lengthen_the_round_trip():

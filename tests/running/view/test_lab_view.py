@@ -117,9 +117,7 @@ def test_captured_packets_are_those_that_counters_count(view: LabView) -> None:
     )  # fmt: skip
     group.start()
     crossed = packets_json(TINY, view.crossing(near, 0.3))
-    assert {(one["src"], one["dst"]) for one in crossed if not one["out"] and one["op"].startswith("WRITE")} == {
-        ("h0", "h2")
-    }
+    assert {(w["src"], w["dst"]) for w in crossed if not w["out"] and w["op"].startswith("WRITE")} == {("h0", "h2")}
     assert [one["t_ns"] for one in crossed] == sorted(one["t_ns"] for one in crossed)
     counted = rows_of(view, [near])["ports"][0]["RX_OK"]
     assert 0 < sum(not one["out"] for one in crossed) <= counted

@@ -116,9 +116,7 @@ def meant(world: World, faults: list[Fault]) -> Facts:
     """The same facts as the faults in force mean them."""
     plan = plan_of(world)
     own = OWN if plan is TINY else {}
-    facts: Facts = {
-        f"denied {host}": {*denied_evs(plan, host, faults), *own.get(host.name, [])} for host in plan.hosts()
-    }
+    facts: Facts = {f"denied {h}": {*denied_evs(plan, h, faults), *own.get(h.name, [])} for h in plan.hosts()}
     for switch in plan.switches():
         facts[f"state {switch}"] = "running" if switch_state(faults, switch) == "running" else "not running"
     states = port_states(plan, faults)
@@ -157,11 +155,8 @@ def injections(draw: st.DrawFn) -> tuple[str, str, float | None, int]:
     target = draw(st.sampled_from(sorted(targets(TINY, verb.name))))
     argument = verb.argument
     return (
-        verb.name,
-        target,
-        draw(st.floats(argument.low, argument.high)) if argument else None,
-        draw(st.integers(0, 9)),
-    )
+        verb.name, target, draw(st.floats(argument.low, argument.high)) if argument else None, draw(st.integers(0, 9)),
+    )  # fmt: skip
 
 
 actions = st.lists(injections() | st.integers(0, 99), min_size=1, max_size=14)

@@ -42,14 +42,11 @@ def incast(directory: Path, plan: Plan, chosen: TransportChoice, senders: int, s
 @pytest.mark.slow
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    rate_gbps=st.sampled_from([100, 200, 400]),
-    delay_ns=st.sampled_from([100, 500, 1500, 5000]),
-    shape=st.sampled_from([(1, 1, 6), (2, 1, 4), (2, 2, 4), (3, 2, 3)]),
-    senders=st.integers(3, 7),
+    rate_gbps=st.sampled_from([100, 200, 400]), delay_ns=st.sampled_from([100, 500, 1500, 5000]),
+    shape=st.sampled_from([(1, 1, 6), (2, 1, 4), (2, 2, 4), (3, 2, 3)]), senders=st.integers(3, 7),
     name=st.sampled_from(["roce-pfc", "roce-pfc-8qp", "roce-pfc-dcqcn", "roce-pfc-dcqcn-8qp"]),
-    bdps=st.sampled_from([0.5, 2.0]),
-    seed=st.integers(0, 1000),
-)
+    bdps=st.sampled_from([0.5, 2.0]), seed=st.integers(0, 1000),
+)  # fmt: skip
 def test_random_incasts_lose_nothing_to_queues(tmp_path, rate_gbps, delay_ns, shape, senders, name, bdps, seed) -> None:
     plan = drawn_plan(rate_gbps, delay_ns, *shape)
     size = round(bdps * plan.plane_bdp_bytes)  # eight of them wait: more than xoff

@@ -32,15 +32,9 @@ LAB_BPS, HARDWARE_BPS = 10_000_000, 100_000_000_000
 
 
 def simulate(
-    name: str,
-    rate_bps: int,
-    directory: Path,
-    time_factor: float = 1.0,
-    *,
-    transport_name: str = "mrc",
-    seed: int = 3,
+    name: str, rate_bps: int, directory: Path, time_factor: float = 1.0, *, transport_name: str = "mrc", seed: int = 3,
     plan_file: Path | None = None,
-) -> tuple[Verdict, Run]:
+) -> tuple[Verdict, Run]:  # fmt: skip
     scenario = library.find(name)
     source = str(plan_file or scenario.plan)
     plan = load_plan(source).at_rate(rate_bps)

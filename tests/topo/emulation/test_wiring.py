@@ -90,14 +90,10 @@ def test_a_kernel_leaf_has_a_route_for_every_usid_and_prefix_that_it_forwards():
     assert len(own) == 4
     targets = {line.split()[2]: line.split("dev ")[1:] for line in lines if line not in own}
     assert targets == {
-        "fcbb:bbbb:3000::/48": ["p1l0-eth1"],
-        "fcbb:bbbb:3001::/48": ["p1l0-eth2"],
-        "fcbb:bbbb:2100::/48": ["p1l0-eth3"],
-        "fcbb:bbbb:2101::/48": ["p1l0-eth4"],
-        "fd00::/48": ["p1l0-eth1"],
-        "fd00:0:1::/48": ["p1l0-eth2"],
-        "fd00:1::/32": ["p1l0-eth3 nexthop via fe80::1 ", "p1l0-eth4"],
-    }
+        "fcbb:bbbb:3000::/48": ["p1l0-eth1"], "fcbb:bbbb:3001::/48": ["p1l0-eth2"],
+        "fcbb:bbbb:2100::/48": ["p1l0-eth3"], "fcbb:bbbb:2101::/48": ["p1l0-eth4"], "fd00::/48": ["p1l0-eth1"],
+        "fd00:0:1::/48": ["p1l0-eth2"], "fd00:1::/32": ["p1l0-eth3 nexthop via fe80::1 ", "p1l0-eth4"],
+    }  # fmt: skip
 
 
 def test_a_kernel_switch_names_no_port_that_is_down():

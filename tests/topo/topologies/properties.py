@@ -195,13 +195,10 @@ def plain_routes_go_where_ways_go(plan: Plan) -> None:
 PROPERTIES: dict[str, Callable[[Plan], None]] = {
     holds.__name__: holds
     for holds in (
-        every_usid_list_walks_the_graph_to_its_host,
-        every_ev_names_one_path_and_each_pair_has_as_many_in_a_plane,
-        ports_cables_and_names_are_one_graph,
-        a_plan_of_any_shape_is_written_and_read_back,
+        every_usid_list_walks_the_graph_to_its_host, every_ev_names_one_path_and_each_pair_has_as_many_in_a_plane,
+        ports_cables_and_names_are_one_graph, a_plan_of_any_shape_is_written_and_read_back,
         probes_turn_back_where_they_say_and_cover_every_cable,
-        plain_routes_lead_every_packet_to_its_host_and_none_is_unused,
-        every_usid_list_is_followed_by_the_tables_alone,
+        plain_routes_lead_every_packet_to_its_host_and_none_is_unused, every_usid_list_is_followed_by_the_tables_alone,
         plain_routes_go_where_ways_go,
     )
-}
+}  # fmt: skip
