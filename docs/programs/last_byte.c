@@ -84,15 +84,15 @@ int main(int count, char **words)
     struct ibv_mr *mr = ibv_reg_mr(pd, bytes, SIZE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     CHECK(qp && mr);
 
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT};
-    CHECK(!mrc_modify_qp(qp, &attr, IBV_QP_STATE, NULL, 0));
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    CHECK(!mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS, NULL, 0));
     post_receive(qp);
     struct end mine = {.addr = (uintptr_t)bytes, .rkey = mr->rkey, .psn = (uint32_t)getpid() & 0xffffff};
     CHECK(!mrc_get_qpn(qp, &mine.qpn) && !ibv_query_gid(verbs, 1, 0, &mine.gid));
     struct end peer = exchange(words[2], words[1], receiving ? "send" : "receive", mine);
-    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .dest_qp_num = peer.qpn, .rq_psn = peer.psn};
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .dest_qp_num = peer.qpn, .rq_psn = peer.psn};
     attr.ah_attr = (struct ibv_ah_attr){.is_global = 1, .grh.dgid = peer.gid};
-    CHECK(!mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN, NULL, 0));
+    CHECK(!mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_PATH_MTU, NULL, 0));
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .sq_psn = mine.psn};
     CHECK(!mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN, NULL, 0));
 

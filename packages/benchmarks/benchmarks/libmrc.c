@@ -52,11 +52,11 @@ static void open_end(struct end *end, const char *name, size_t size, uint32_t ps
 
 static void join_ends(const struct end *end, const struct end *peer)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT};
-    CHECK(!mrc_modify_qp(end->qp, &attr, IBV_QP_STATE, NULL, 0));
-    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .rq_psn = peer->psn, .ah_attr.is_global = 1};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    CHECK(!mrc_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS, NULL, 0));
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .rq_psn = peer->psn, .ah_attr.is_global = 1};
     CHECK(!mrc_get_qpn(peer->qp, &attr.dest_qp_num) && !ibv_query_gid(peer->verbs, 1, 0, &attr.ah_attr.grh.dgid));
-    CHECK(!mrc_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN, NULL, 0));
+    CHECK(!mrc_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_PATH_MTU, NULL, 0));
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .sq_psn = end->psn};
     CHECK(!mrc_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN, NULL, 0));
 }
