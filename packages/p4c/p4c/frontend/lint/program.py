@@ -20,7 +20,7 @@ def lint(program: Program, draft: Draft, diagnostics: Diagnostics) -> None:
         name = paths.effects.names[bit]
         if bit & paths.effects.headers:
             how = "is valid on no path to here" if never else "may be invalid here"
-            note = "a field of an invalid header reads as 0, and what is written to it is lost"
+            note = "the value of a field of an invalid header is undefined, and what is written to it is lost"
             first = f"extract it or call {name}.setValid() first" if never else f"test {name}.isValid() first"
             diagnostics.warning("lint", f"header {name} {how}", span, note, first)
         else:
