@@ -6,8 +6,6 @@ The layout is that of its system Bank: `query.csv` with scoring points, `record.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common import files
+from common.csv_text import csv_text
 from operations.incident.draw import Incident, draw
 from operations.incident.kind import EXAMPLES, kinds_of
 from operations.incident.session import IncidentSession
@@ -63,9 +62,7 @@ def write(target: Path, seeds: Iterable[int], level: int) -> int:
     }
     for path, (head, rows) in tables.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([head, *rows])
-        files.write(path, text.getvalue())
+        files.write(path, csv_text(head, rows))
     return len(drawn)
 
 
