@@ -139,6 +139,8 @@ class _Reader:
             if noticed.tokens is not None and not tokens_per_step:
                 raise ChangeError("noticed.tokens needs tokens_per_step, the tokens of a training step of the job")
             name, safe = body.string("name"), body.number("safe", 0.001, 0.999, 0.1)
+            if not name.isprintable():
+                body.fail("name", "one line of printable characters")
             seconds, flaps = body.number("seconds", 1.0, SECONDS_MAX), body.integer("flaps", 0, 20, 1)
         except (ValueError, PlanError) as error:
             raise self.fail(self.line(error), error) from None
