@@ -11,7 +11,7 @@ from typing import Any
 
 from cli.host_names import parse_hosts
 from cli.options import seed_of
-from common.pairs import json_or_text, parse_pair
+from common.pairs import json_or_text, parse_pairs
 from endpoint import plugins
 from running import SECONDS_MAX, Choices, RunSpec, calibration, check_command, rehearse, scenario_of
 from running.fault_words import parse
@@ -53,8 +53,8 @@ def choose(
     plan_source = arguments.plan or usual_plan(scenario)
     if arguments.program is not None:
         scenario = with_command(scenario, command_of(arguments, plan_source, overrides))
-    pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
-    settings = plugins.absolute({name: json_or_text(value) for name, value in pairs})
+    pairs = parse_pairs(arguments.setting, "--setting", "selection=oblivious")
+    settings = plugins.absolute({name: json_or_text(value) for name, value in pairs.items()})
     taken = transport(arguments.transport, scenario.settings)
     plan = load_plan(plan_source, overrides)
     if simulated:
@@ -152,7 +152,7 @@ def plan_overrides(texts: Sequence[str], simulated: bool) -> dict[str, str]:
     In virtual time every switch is an embedded one.
     """
     kind = "embedded" if simulated else switch_of_environment()
-    chosen = dict(parse_pair(text, "--set", "trimming.enabled=false") for text in texts)
+    chosen = parse_pairs(texts, "--set", "trimming.enabled=false")
     return {**({"switch": kind} if kind else {}), **chosen}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from common.client import ControlClient, ControlError
 from common.outcome import error_line
-from common.pairs import json_or_text, parse_pair
+from common.pairs import json_or_text, parse_pairs
 from common.terminal.standard_streams import write_error
 from endpoint import agent, factory
 from endpoint.packet_sockets.driver import RING_BYTES
@@ -87,7 +87,7 @@ def _hosts(options: argparse.Namespace) -> list[agent.HostFiles]:
 
 
 def _pairs(words: list[str], what: str, example: str) -> dict[str, Any]:
-    return {name: json_or_text(value) for name, value in (parse_pair(word, what, example) for word in words)}
+    return {name: json_or_text(value) for name, value in parse_pairs(words, what, example).items()}
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from cli.prompt import FaultyLab, done, open_shell, parse_injection, show_faults
 from cli.root import need_root
 from common import files, plain_file
 from common.client import ControlError
-from common.pairs import parse_pair
+from common.pairs import parse_pairs
 from common.terminal.columns import aligned
 from running import view
 from topo import Switch, load_plan
@@ -169,9 +169,7 @@ def _add_up(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def run_up(arguments: argparse.Namespace) -> int:
     import controller  # late, like gRPC with it: the help needs neither
 
-    plan = load_plan(
-        arguments.plan, dict(parse_pair(pair, "--set", "trimming.enabled=false") for pair in arguments.set)
-    )
+    plan = load_plan(arguments.plan, parse_pairs(arguments.set, "--set", "trimming.enabled=false"))
     kind: SwitchKind | None = arguments.switch or switch_of_environment()
     if kind:
         plan = replace(plan, switch=kind)

@@ -12,7 +12,7 @@ from cli.command_table import add
 from cli.options import check_seconds
 from cli.root import need_root
 from common.interrupts import held_back
-from common.pairs import json_or_text, parse_pair
+from common.pairs import json_or_text, parse_pairs
 from common.quoting import quoted
 from common.terminal.columns import aligned
 from common.terminal.printable import printable
@@ -81,8 +81,8 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
 
     kind = arguments.what
     ranks = [traffic.view.plan.host(word).name for word in arguments.words if "=" not in word]
-    pairs = [parse_pair(word, kind, "size=65536") for word in arguments.words if "=" in word]
-    options: dict[str, Any] = {name: json_or_text(value) for name, value in pairs}
+    pairs = parse_pairs((word for word in arguments.words if "=" in word), kind, "size=65536")
+    options: dict[str, Any] = {name: json_or_text(value) for name, value in pairs.items()}
     check(kind, ranks, options)
     limited(kind, options, arguments.seconds, arguments.background)
     start_agents(traffic, arguments)
@@ -110,8 +110,8 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
 def start_agents(traffic: Traffic, arguments: argparse.Namespace) -> None:
     from endpoint import plugins
 
-    pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
-    settings = plugins.absolute({name: json_or_text(value) for name, value in pairs})
+    pairs = parse_pairs(arguments.setting, "--setting", "selection=oblivious")
+    settings = plugins.absolute({name: json_or_text(value) for name, value in pairs.items()})
     traffic.ensure_agents(arguments.transport, settings, arguments.seed)
 
 

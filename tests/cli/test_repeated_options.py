@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +55,16 @@ def test_a_plan_given_twice_is_refused_in_one_line(capsys: pytest.CaptureFixture
         cli.main(["run", "smoke", "--plan", "tiny", "--plan=lab"])
     said = capsys.readouterr().err.splitlines()[-1]
     assert said.endswith("run: error: argument --plan: is given more than once (tiny, lab)")
+
+
+@pytest.mark.parametrize("words", [
+    "run smoke --world simulated --set trimming.enabled=false --set trimming.enabled=true",
+    "run smoke --world simulated --setting selection=reps --setting selection=mrc",
+    "up tiny --set trimming.enabled=false --set trimming.enabled=true",
+    "hunt --setting selection=reps --setting selection=mrc",
+])  # fmt: skip
+def test_a_setting_with_two_values_is_refused(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*words.split(), *(["--runs", str(tmp_path)] if "--world" in words else [])]) == 2
+    *_, option, first, _, second = words.split()
+    assert f"{option} must give each name once (got {first!r} and {second!r})" in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())

@@ -14,7 +14,7 @@ from cli.commands.run import run_command
 from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers, seed_of
 from common.outcome import error_line
-from common.pairs import json_or_text, parse_pair
+from common.pairs import json_or_text, parse_pairs
 from common.quoting import command
 from common.terminal.printable import path_line, printable
 from common.terminal.standard_streams import write_out
@@ -114,8 +114,8 @@ def given_settings(words: list[str], seed: int) -> dict[str, Any]:
     from running import rehearse
     from studies.hunting.draw import draw
 
-    pairs = [parse_pair(word, "--setting", "selection=reps") for word in words]
-    given = plugins.absolute({name: json_or_text(value) for name, value in pairs})
+    pairs = parse_pairs(words, "--setting", "selection=reps")
+    given = plugins.absolute({name: json_or_text(value) for name, value in pairs.items()})
     if given:
         rehearse(draw(seed, given).spec())
     return given
