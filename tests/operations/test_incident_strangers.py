@@ -168,3 +168,13 @@ def test_the_end_gives_its_own_files_to_the_user_and_no_others(begun: Path, runs
         assert (begun / name).stat().st_uid == 4321, name
     owners = {name: (begun / name).stat().st_uid for name in ("thesis.txt", "sub/b", "sub", "roots-own")}
     assert owners == {"thesis.txt": NOBODY, "sub/b": 1234, "sub": 0, "roots-own": 0}
+
+
+def test_an_export_makes_no_folder_behind_a_link_of_a_stranger(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases, elsewhere = runs.parent, runs.parent / "elsewhere"
+    elsewhere.mkdir()
+    with as_a_stranger():
+        (cases / "telemetry").symlink_to(elsewhere)
+    assert main(["incident", "export", str(cases), "--seeds", "1"]) == 2
+    assert "telemetry is a symbolic link of user" in capsys.readouterr().err
+    assert not any(elsewhere.iterdir())

@@ -35,6 +35,9 @@ Row = Sequence[object]
 def write(target: Path, seeds: Iterable[int], level: int) -> int:
     """Write the cases of these incidents into a folder; the number of cases. OpenRCA has no case without a fault, so
     incidents that hide nothing are left out."""
+    telemetry = target / "telemetry" / f"{BEGIN:%Y_%m_%d}"
+    for below in ("metric", "log"):
+        files.make_folder(telemetry / below)
     drawn = [incident for incident in (draw(seed, level) for seed in seeds) if incident.hidden]
     queries: list[Row] = []
     records: list[Row] = []
@@ -53,7 +56,6 @@ def write(target: Path, seeds: Iterable[int], level: int) -> int:
                 logs += _logs(session, begin)
             finally:
                 session.close()
-    telemetry = target / "telemetry" / f"{BEGIN:%Y_%m_%d}"
     tables = {
         target / "query.csv": (("task_index", "instruction", "scoring_points"), queries),
         target / "record.csv": (("level", "component", "timestamp", "datetime", "reason"), records),
@@ -61,7 +63,6 @@ def write(target: Path, seeds: Iterable[int], level: int) -> int:
         telemetry / "log" / "log_service.csv": (("log_id", "timestamp", "cmdb_id", "log_name", "value"), logs),
     }
     for path, (head, rows) in tables.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
         files.write(path, csv_text(head, rows))
     return len(drawn)
 
