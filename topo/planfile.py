@@ -116,7 +116,8 @@ def load_plan(
         shipped = f"; shipped are {', '.join(shipped_plans())}"
         raise PlanError(f"plan file {path}: {plain_file.why(error)}{shipped}") from error
     except UnicodeDecodeError as error:
-        raise PlanError(f"plan file {path} must be TOML ({plain_file.text_fault(error)})") from error
+        form = "a topology file" if path.suffix == TOPO else "TOML"
+        raise PlanError(f"plan file {path} must be {form} ({plain_file.text_fault(error)})") from error
     if path.suffix == TOPO:
         document, lines = htsim.document(text, str(path))
         complaint = _complaint(document, {})

@@ -474,3 +474,9 @@ def test_rules_of_plans_hold_for_topology_files_too(tmp_path: Path):
     too_large = too_large.replace("Radix_Up 2", "Radix_Up 128")
     with pytest.raises(PlanError, match=r"fabric\.hosts_per_leaf"):
         load_plan(write(tmp_path, too_large))
+
+
+def test_a_topology_file_that_is_no_text_is_not_called_toml(tmp_path):
+    (tmp_path / "b.topo").write_bytes(b"Nodes \x80")
+    with pytest.raises(PlanError, match=r"b\.topo must be a topology file \(byte \d+ is not UTF-8"):
+        load_plan(tmp_path / "b.topo")
