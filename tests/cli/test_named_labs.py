@@ -85,9 +85,9 @@ class TestOnRealLinks:
         assert f"{two}.h0" in mrclab("exec", "--name", two, "h0", "--", "ip", "netns", "identify")
         assert "bytes verified" in mrclab("traffic", "write_bw", "h0", "h3", "messages=20", "--name", two)
         assert "TX_OK" in mrclab("counters", "p0l0", "--name", two)
-        assert "436 entries" in mrclab("controller", "verify", "--name", two)
+        assert "452 entries" in mrclab("controller", "verify", "--name", two)
         mrclab("undo", "all", "--name", one)
-        assert "436 entries" in mrclab("controller", "verify", "--name", one)
+        assert "452 entries" in mrclab("controller", "verify", "--name", one)
 
     def test_programs_over_uverbs_run_in_two_labs_at_once(self, two_labs: None) -> None:
         for name in NAMES:

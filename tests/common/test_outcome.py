@@ -7,6 +7,7 @@ import re
 import signal
 import sqlite3
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -321,14 +322,16 @@ def test_a_signal_that_was_ignored_at_the_start_stays_ignored(number: signal.Sig
 
 
 @pytest.mark.slow
-def test_a_view_that_is_ended_by_many_signals_leaves_no_folder(tmp_path: Path) -> None:
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+def test_a_view_that_is_ended_by_many_signals_leaves_no_folder() -> None:
     words = python("-m", "cli", "view", "tiny")
-    with subprocess.Popen(words, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as view:
-        assert view.stdout is not None
-        assert "http://127.0.0.1:" in view.stdout.readline()
-        assert list(tmp_path.glob("mrclab-view-*"))
-        while view.poll() is None:
-            view.send_signal(signal.SIGTERM)
-    assert view.returncode in (130, -signal.SIGTERM)  # a signal may come between the clean-up and the end
-    assert not list(tmp_path.glob("mrclab-view-*"))
+    with tempfile.TemporaryDirectory(prefix="s-") as made:  # tmp_path may be too long for a socket's path
+        folder = Path(made)
+        environment = {**os.environ, "TMPDIR": made, "PYTHONPATH": str(ROOT)}
+        with subprocess.Popen(words, env=environment, cwd=folder, stdout=subprocess.PIPE, text=True) as view:
+            assert view.stdout is not None
+            assert "http://127.0.0.1:" in view.stdout.readline()
+            assert list(folder.glob("mrclab-view-*"))
+            while view.poll() is None:
+                view.send_signal(signal.SIGTERM)
+        assert view.returncode in (130, -signal.SIGTERM)  # a signal may come between the clean-up and the end
+        assert not list(folder.glob("mrclab-view-*"))

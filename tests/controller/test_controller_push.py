@@ -322,7 +322,7 @@ def test_the_commands_push_verify_and_show(tiny, serving, pipelines, tmp_path):
     where = ["--plan", "tiny", "--addresses", serving.addresses_file(tmp_path)]
     pushed = run("push", *where)
     assert pushed.returncode == 0, pushed.stderr
-    assert pushed.stdout.startswith("pushed 8 switches, 436 entries: ")
+    assert pushed.stdout.startswith("pushed 8 switches, 452 entries: ")
     verified = run("verify", *where, "--format", "json")
     assert verified.returncode == 0
     assert json.loads(verified.stdout)["ok"] is True
