@@ -32,8 +32,8 @@ BY_KIND: Mapping[str, Mapping[str, type]] = {
     "phase": {"name": str, "state": str},
     "transfer": {"peer": str, "bytes": int},
 }
-SAMPLES: Mapping[str, Mapping[str, type]] = {"qps": {"qp": int}, "ports": {"port": int}}
-"""Of a `sample` line: its lists, and what each of their objects holds."""
+SAMPLES: Mapping[str, str] = {"qps": "qp", "ports": "port"}
+"""Of a `sample` line: its lists, and the integer that each of their objects holds."""
 
 
 def fault_of(line: Any) -> str:
@@ -43,13 +43,12 @@ def fault_of(line: Any) -> str:
     wrong = _missing(line, LINE) or _missing(line, BY_KIND.get(line["kind"], {}))
     if wrong or line["kind"] != "sample":
         return wrong
-    for name, fields in SAMPLES.items():
+    for name, key in SAMPLES.items():
         parts = line.get(name, [])
         if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
             return f"'{name}' must be a list of objects"
-        wrong = next((fault for part in parts if (fault := _missing(part, fields))), "")
-        if wrong:
-            return f"in '{name}', {wrong}"
+        if not all(isinstance(part.get(key), int) for part in parts):
+            return f"in '{name}', {next(wrong for part in parts if (wrong := _missing(part, {key: int})))}"
     return ""
 
 
@@ -101,13 +100,22 @@ def checked(line: Any) -> Line:
     return whole
 
 
-def merge(files: Iterable[Path]) -> list[Line]:
-    """The lines of all files by time; lines of the same instant keep the order of files and of lines."""
-    lines = [line for path in files for line in read_file(path)]
-    lines.sort(key=lambda line: int(line["t_ns"]))
-    return lines
+def merge(files: Iterable[Path]) -> tuple[list[Line], list[bytes]]:
+    """The lines of all files by time, and each as its file has it; lines of the same instant keep the order of
+    files and of lines."""
+    lines: list[tuple[Line, bytes]] = []
+    for path in files:
+        text = plain_file.read_bytes(path, JOURNAL_BYTES_MAX)
+        lines += [(line, text[start : start + length] or encoded(line)) for start, length, line in scan(text, path)]
+    lines.sort(key=lambda pair: int(pair[0]["t_ns"]))
+    return [line for line, _ in lines], [text for _, text in lines]
 
 
-def write_merged(lines: Iterable[Line], path: Path) -> None:
+def encoded(line: Line) -> bytes:
+    """A line that is in no file, as one."""
+    return json.dumps(line, separators=(",", ":")).encode()
+
+
+def write_merged(texts: Iterable[bytes], path: Path) -> None:
     """One `journal.jsonl` of a whole run, replaced at once."""
-    whole_files.write(path, (json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines))
+    whole_files.write(path, (text + b"\n" for text in texts))

@@ -11,7 +11,6 @@ from pathlib import Path
 from common import files, user_code
 from judging import evidence
 from judging.checks import Check
-from judging.journal import write_merged
 from judging.reports import report
 from judging.reports.figures import figures
 from judging.run import Run
@@ -46,17 +45,17 @@ def judge(
     checks: Sequence[Check],
     story: Story,
     again: str = "",
-    replay: Callable[[Path], None] = lambda _: None,
+    replay: Callable[[Path, Sequence[bytes]], None] = lambda *_: None,
 ) -> Verdict:
     """Judge a run and write verdict, summary and report into its directory: nothing before the run can be read.
 
     `again` is appended to their names: a verdict from other checks stands beside the first one. `replay` writes the
-    replay, which the report links to.
+    replay, which the report links to, from the folder and the lines of `Run.texts`.
     """
     run = Run.open(directory)
     verdict = verdict_of(run, checks)
-    write_merged(run.lines, directory / "journal.jsonl")
-    replay(directory)
+    run.write(directory / "journal.jsonl")
+    replay(directory, run.texts)
     files.write(directory / f"summary{again}.txt", report.summary(run, story, verdict))
     files.write(directory / f"report{again}.html", report.html(run, story, verdict))
     findings = [

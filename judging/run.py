@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +17,7 @@ from common import plain_file
 from common.journal import Line
 from judging import units
 from judging.arrays import Places, np
-from judging.journal import checked, merge, scan
+from judging.journal import checked, encoded, merge, scan, write_merged
 
 
 # The journal of a long run, which stays on disk: a line is parsed each time that it is read.
@@ -42,7 +41,7 @@ class StoredJournal(Sequence[Line]):
                 if length:
                     rows.extend((number, start, length))
                 else:  # an error line is in no file: its text is made here
-                    texts.append(json.dumps(line).encode())
+                    texts.append(encoded(line))
                     rows.extend((len(texts) - 1, 0, len(texts[-1])))
                 times.append(line["t_ns"])
         order = np.argsort(np.frombuffer(times, np.int64), kind="stable") if times else np.zeros(0, np.int64)
@@ -60,8 +59,15 @@ class StoredJournal(Sequence[Line]):
     def __getitem__(self, place: int | slice) -> Line | StoredJournal:
         if isinstance(place, slice):
             return StoredJournal(self._texts, self._index[place])
+        return checked(plain_file.parse_json(self._text(place)))
+
+    def _text(self, place: int) -> bytes:
         text, start, length = (int(value) for value in self._index[place])
-        return checked(plain_file.parse_json(self._texts[text][start : start + length]))
+        return self._texts[text][start : start + length]
+
+    def texts(self) -> Iterator[bytes]:
+        """Each line as its file has it."""
+        return map(self._text, range(len(self)))
 
     def grouped(self, name: Callable[[Line], str | None]) -> dict[str, Sequence[Line]]:
         places: dict[str, array[int]] = defaultdict(lambda: array("q"))
@@ -204,8 +210,10 @@ def journal_files(directory: Path) -> list[Path]:
 class Run:
     """Accessors over the merged lines of one run. Times are the journal's own; `seconds` are since its first phase."""
 
-    def __init__(self, lines: Sequence[Line], directory: Path | None = None) -> None:
+    def __init__(self, lines: Sequence[Line], directory: Path | None = None, texts: Sequence[bytes] = ()) -> None:
         self.lines = lines
+        self.texts = texts
+        """The lines as their files have them; none where these stay on disk."""
         self.directory = directory
         self.stalls: list[Any] | None = None  # kept by `judging.measures.stalls`
         self.waits: list[Any] | None = None  # kept by `judging.measures.stalls`
@@ -216,7 +224,14 @@ class Run:
         """Read the journals of a run directory; those of a long run stay on disk."""
         files = journal_files(directory)
         long = sum(path.lstat().st_size for path in files) > LONG_BYTES
-        return cls(StoredJournal.of(files) if long else merge(files), directory)
+        if long:
+            return cls(StoredJournal.of(files), directory)
+        lines, texts = merge(files)
+        return cls(lines, directory, texts)
+
+    def write(self, path: Path) -> None:
+        """All lines in one file."""
+        write_merged(self.lines.texts() if isinstance(self.lines, StoredJournal) else self.texts, path)
 
     @cached_property
     def by_kind(self) -> dict[str, Sequence[Line]]:

@@ -18,6 +18,7 @@ LIVE_LINES_MAX = 100_000
 """Of a lab that is up: an hour and more of eight hosts, below 200 MB here and in a browser."""
 COUNTS = (b"sample", b"sampled", b"cpu", b"hiccup", b"packet")
 """Kinds whose lines come at an interval or per packet."""
+PACKETS = "packets.jsonl"
 SAMPLE = 8
 """Of a packet log every so manieth packet is shown; a window of two seconds of plan lab has 100,000 lines."""
 
@@ -28,6 +29,11 @@ DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 def parsed(text: str | bytes) -> Any:
     """JSON as a browser reads it: NaN and Infinity, which Python would take, make a line unreadable there."""
     return plain_file.parse_json(text, parse_constant=_refuse)
+
+
+def for_browsers(lines: bytes) -> bool:
+    """Whether a browser reads what Python has read as JSON: not where one of these may be a constant or an encoding."""
+    return lines.isascii() and not any(word in lines for word in (b"NaN", b"Infinity", b"\0"))
 
 
 def _refuse(name: str) -> Any:
@@ -113,7 +119,7 @@ class Feed:
         """Lines of the packet log, as journal lines of kind `packet`: of a sample of all packets, and of every packet
         that was trimmed or did not arrive, from that place on (there `trimmed` is true of what is left of a packet)."""
         packets = []
-        for part in self._new("packets.jsonl", self._folder):
+        for part in self._new(PACKETS, self._folder):
             try:
                 packet = self._packet(parsed(part))
             except DAMAGED:

@@ -43,11 +43,15 @@ COUNTED_ELSEWHERE = frozenset({"drop_loss", "drop_no_program", "drop_socket"})
 
 
 def last_ports(run: Run) -> Iterator[Collection[Mapping[str, Any]]]:
-    """The last counters of every port, switch by switch."""
+    """The last counters of every port, switch by switch. A sample without a port not met yet ends the search: samples
+    tell of every port of a switch."""
     for samples in run.switch_samples.values():
         last: dict[Any, Mapping[str, Any]] = {}
-        for line in samples:
-            last.update({port.get("port"): port for port in line["ports"]})
+        for line in reversed(samples):
+            fresh = {port["port"]: port for port in line["ports"] if port["port"] not in last}
+            if not fresh:
+                break
+            last |= fresh
         yield last.values()
 
 

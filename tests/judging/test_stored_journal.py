@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from common.journal import Journal, Line
 from judging import evidence
 from judging import run as runs
-from judging.journal import fault_of, merge, read_file, write_merged
+from judging.journal import fault_of, merge, read_file
 from judging.judge import judge
 from judging.run import SECOND_NS, Run, StoredJournal, grouped
 from running.assessment import setting_of
@@ -40,7 +40,7 @@ def test_a_stored_journal_holds_what_a_merged_journal_holds(
     paths = [folder / f"{number}.jsonl" for number in range(len(files))]
     for path, text in zip(paths, files, strict=True):
         path.write_bytes(text if torn else text + b"\n")
-    stored, merged = StoredJournal.of(paths), merge(paths)
+    stored, merged = StoredJournal.of(paths), merge(paths)[0]
     assert list(stored) == merged
     assert list(stored[1:3]) == merged[1:3]
     assert not merged or stored[-1] == merged[-1]
@@ -98,12 +98,13 @@ def test_lines_of_several_writers_merge_by_time(tmp_path: Path) -> None:
     first.write("x")
     second.write("y")
     second.write("z", t_ns=40)
-    lines = merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+    lines, texts = merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
     assert [(line["t_ns"], line["node"], line["kind"]) for line in lines] == [
         (10, "b", "y"),
         (30, "a", "x"),
         (40, "b", "z"),
     ]
+    assert [json.loads(text) for text in texts] == lines
 
 
 def test_a_torn_last_line_is_skipped_and_an_unreadable_one_an_error_and_the_rest_counts(tmp_path: Path) -> None:
@@ -131,9 +132,13 @@ def test_a_sample_is_read_only_if_each_part_of_it_can_be(sample: dict[str, objec
 
 def test_the_merged_journal_reads_back_as_it_was(tmp_path: Path) -> None:
     lines = [{"t_ns": 1, "node": "a", "kind": "x", "extra": {"kept": [1, 2]}}]
-    write_merged(lines, tmp_path / "journal.jsonl")
-    assert read_file(tmp_path / "journal.jsonl") == lines
-    assert json.loads((tmp_path / "journal.jsonl").read_text()) == lines[0]
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "a.jsonl").write_text(json.dumps(lines[0]) + "\nno line\n")
+    run = Run.open(tmp_path)
+    run.write(tmp_path / "journal.jsonl")
+    assert read_file(tmp_path / "journal.jsonl") == run.lines
+    assert json.loads((tmp_path / "journal.jsonl").read_text().splitlines()[0]) == lines[0]
+    assert [line["kind"] for line in run.lines] == ["x", "error"]
 
 
 Build = Callable[..., Run]
