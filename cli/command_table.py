@@ -104,7 +104,7 @@ def entry(name: str) -> CommandEntry | None:
 
 def commands() -> Mapping[str, CommandEntry]:
     """Every command, those of packages last."""
-    every = {name: entry(name) for name in (*COMMANDS, *of_packages(GROUP), *added(GROUP))}
+    every = {name: entry(name) for name in (*COMMANDS, *added(GROUP))}
     return {name: command for name, command in every.items() if command is not None}
 
 
