@@ -23,7 +23,7 @@ LIMIT_S = 300.0
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    with small_disk(tmp_path / "disk", 24 << 10) as made:
+    with small_disk(tmp_path / "disk", 64 << 10) as made:
         yield made
 
 
@@ -155,7 +155,7 @@ def test_down_ends_a_lab_while_run_is_full(tmp_path: Path) -> None:
     """In a /run of its own: records and locks of labs lie there."""
     script = """
 mount -t tmpfs -o size=600k tmpfs /run && mkdir /run/netns && cd "$1" || exit 99
-lab() { "$PYTHON" -P -m topo "$@" 2>&1; echo "status $?"; }
+lab() { "$PYTHON" -P -m cli "$@" 2>&1; echo "status $?"; }
 lab up tiny --set switch=linux
 head -c 9m /dev/zero >/run/rest 2>/dev/null
 lab down
