@@ -16,7 +16,7 @@ import pytest
 from tests.helpers.tracked import files_of
 
 ROOT = Path(__file__).parents[1]
-MODULE_LINES_MAX, TESTS_LINES_MAX, FUNCTION_LINES_MAX, MARKDOWN_COLUMNS_MAX = 500, 600, 70, 150
+MODULE_LINES_MAX, TESTS_LINES_MAX, FUNCTION_LINES_MAX, MARKDOWN_COLUMNS_MAX, HELP_COLUMNS_MAX = 500, 600, 70, 150, 120
 FILES_WITHOUT_README_MAX = 4
 FOLDER_FILES_MAX = 27  # code and pages; some twenty-five are what a reader takes in
 POINTER = re.compile(r"`([\w.-]+(?:/[\w.-]+)*\.(?:py|p4|md|toml|stf|c|h|lua))(?::(\w+))?`")
@@ -130,6 +130,13 @@ def markdown_is_narrow(root: Path, files: list[Path]) -> Iterator[str]:
                 yield f"{page.relative_to(root)}:{number} has {len(line)} columns; at most {MARKDOWN_COLUMNS_MAX}"
 
 
+def helps_are_narrow(root: Path, files: list[Path]) -> Iterator[str]:
+    for text in (path for path in files if path.suffix == ".txt" and "commands" in path.parts):
+        for number, line in enumerate(text.read_text().splitlines(), 1):
+            if len(line) > HELP_COLUMNS_MAX:
+                yield f"{text.relative_to(root)}:{number} has {len(line)} columns; at most {HELP_COLUMNS_MAX}"
+
+
 def merges_are_finished(root: Path, files: list[Path]) -> Iterator[str]:
     for path in (path for path in files if path.suffix in CODE | {".md", ".toml"}):
         if mark := re.search("^(?:<{7}|>{7})(?: |$)", path.read_text(), re.MULTILINE):
@@ -164,6 +171,7 @@ RULES: dict[Rule, dict[str, str]] = {
         "topo/forgotten.py": "",
     },
     markdown_is_narrow: {"docs/wide.md": "a " * 76},
+    helps_are_narrow: {"cli/commands/run.txt": "a " * 61},
     merges_are_finished: {"docs/two.md": "<" * 7 + " HEAD\none\n=======\nother\n"},
     nobody_imports_tests: {"benchmarks/fast.py": "def f():\n    from tests.endpoint import flows\n"},
     no_test_imports_a_test: {"tests/topo/test_path.py": "from tests.topo.test_plan import plan_of\n"},
