@@ -28,6 +28,7 @@ RECONVERGENCE_S = 0.1
 withdrawal in well under a second (RFC 7938, section 7)."""
 AS_DEPLOYED_S = -1.0
 NEVER = "never"
+"""In words, a reconvergence that does not come (None)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Choices:
         return self.plan.pace
 
 
-__all__ = ["DEFAULTS", "OPTIONS", "heading"]
+__all__ = ["DEFAULTS", "NEVER", "OPTIONS", "heading"]
 
 FOLLOWING = ("settings", "queue_pairs", "single_plane", "priority_flow_control", "pace", "phases", "version", "hashes")
 """Of a run's options, those in its key that follow from the choices, the plan, the scenario or the code."""

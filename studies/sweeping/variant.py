@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from common.quoting import command
+from running import options
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +72,13 @@ class Variant:
         return " ".join([*parts, *(f"{name}={value}" for name, value in (*self.sets, *self.settings))])
 
 
-def command_words(options: Mapping[str, Any]) -> list[str]:
+def command_words(chosen: Mapping[str, Any]) -> list[str]:
     """Options as words of a command line."""
     words: list[str] = []
-    for name, value in options.items():
+    for name, value in chosen.items():
         flag = f"--{name.replace('_', '-')}"
         for item in value if isinstance(value, list | tuple) else [value]:
-            shown = f"{item:g}" if isinstance(item, float) else str(item)
+            shown = options.NEVER if item is None else str(item).removesuffix(".0")
             words += [flag] if item is True else [flag, shown]
     return words
 

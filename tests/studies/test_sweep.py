@@ -20,6 +20,7 @@ from cli.choosing import chosen
 from cli.commands.seeds import sweep as sweep_module
 from cli.commands.seeds.sweep import asked, name_of, parse_seeds
 from cli.main import main, parser
+from running.options import AS_DEPLOYED_S
 from studies.farm.engine import Inline, WorkerDiedError
 from studies.farm.pool import Pool
 from studies.sweeping import perform as perform_module
@@ -401,5 +402,8 @@ def test_the_next_run_removes_the_temporary_folder_of_a_killed_one(tmp_path, mon
 @pytest.mark.parametrize(("text", "seconds"), [("0.5", 0.5), ("0", 0.0), ("never", None), (None, 0.1)])
 def test_a_sweep_reroutes_roce_alone(text: str | None, seconds: float | None) -> None:
     words = ["sweep", "smoke", "--transport", "mrc,roce", *([] if text is None else ["--reconvergence", text])]
-    mrc, roce = (chosen({**one.asked, "seed": 1}).choices for one in asked(parser("sweep").parse_args(words)))
+    variants = asked(parser("sweep").parse_args(words))
+    mrc, roce = (chosen({**one.asked, "seed": 1}).choices for one in variants)
     assert (mrc.reconvergence_s, roce.reconvergence_s) == (None, seconds)
+    again = [parser("run").parse_args(["run", *one.arguments]) for one in variants]
+    assert [one.reconvergence for one in again] == [one.asked.get("reconvergence", AS_DEPLOYED_S) for one in variants]
