@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.rig.agents import ROOT, AgentProcess, agents
 from benchmarks.rig.namespaces import back_to_back, ip
 from benchmarks.rig.profiles import profile as example
 from common.client import ControlClient, ControlError
 from endpoint.group import WorkloadGroup
+from tests.helpers.agents import ROOT, AgentProcess, agents
 from tests.helpers.waiting import eventually, ran
 from topo.emulation.namespace import enter, entered, path_of
 

@@ -125,7 +125,7 @@ def test_slow_cables_take_as_much_memory_as_fast_ones() -> None:
 
 
 def test_a_thousand_hosts_in_virtual_time_fit_a_small_machine() -> None:
-    """The permutation of benchmarks/simulation.py was measured to take 2.4 GB, and 1.1 GB before its queue pairs."""
+    """A permutation of 1,024 hosts was measured to take 2.4 GB, and 1.1 GB before its queue pairs."""
     links = Links(25_000_000_000, 25_000_000_000, 1_000, 1_000)
     plan = Plan("thousand", 4, 32, 32, 32, links=links)
     stream = {"size": 65536, "depth": 4, "messages": 31, "shift": 513}

@@ -1,4 +1,4 @@
-"""Agents as processes in namespaces, for tests and benchmarks; always ended by their parent."""
+"""Agents as processes in namespaces; always ended by their parent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.rig.profiles import profile as example
 from common.client import ControlClient
 from topo.emulation.namespace import enter, path_of
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[2]
 
 
 class AgentProcess:
