@@ -11,7 +11,7 @@ from cli import main as cli
 from paper import catalogue, kept_runs
 from paper.outcome import JUDGED, NOT_RUN, POWERLESS, Outcome
 from paper.perform import FigureTask, parts_of, task
-from paper.report import short, standing, table
+from paper.report import page, standing, table
 from studies.sweeping.row import Row, broken
 from studies.sweeping.sweep import RowStore
 from tests.helpers.page_text import text_of
@@ -229,9 +229,9 @@ def test_the_short_form_says_that_no_number_counts_and_judges_none(names, tmp_pa
 def test_the_json_of_a_short_form_has_the_key_short_and_its_figures_say_how_many_runs_were_made() -> None:
     outcome = Outcome(catalogue.find("14"), {}, ["mrc"])
     assert "short" not in json.loads(standing.document([outcome]))
-    assert next(iter(json.loads(short.document([outcome])))) == "short"
+    assert next(iter(json.loads(standing.short_document([outcome])))) == "short"
     figure = catalogue.find("14")
     broken = Row("k", 1, "made", error="disk full")
     outcomes = [Outcome(figure, {}, ["a", "b"]), Outcome(figure, {"a": broken}, ["a", "b"])]
-    assert [row[2] for row in short.runs(outcomes)] == ["0 of 2", "1 of 2, broken off"]
-    assert "disk full" in short.html(outcomes)
+    assert [row[2] for row in table.runs(outcomes)] == ["0 of 2", "1 of 2, broken off"]
+    assert "disk full" in page.short_html(outcomes)

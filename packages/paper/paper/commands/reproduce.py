@@ -120,21 +120,19 @@ def show(arguments: argparse.Namespace, folder: Path, figures: Sequence[Figure])
 def write_figures(in_short: bool, folder: Path, outcomes: Sequence[Outcome]) -> None:
     """Write the page of figures, and the same as JSON."""
     from common import files
-    from paper.report import page, short, standing
+    from paper.report import page, standing
 
-    html, content = (short.html, short.document) if in_short else (page.html, standing.document)
+    html, content = (page.short_html, standing.short_document) if in_short else (page.html, standing.document)
     files.write(folder / "reproduction.html", html(outcomes))
     files.write(folder / "reproduction.json", content(outcomes))
 
 
 def results(arguments: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
     """The results for a terminal: quantities of named figures, or a line per figure; a short form judges nothing."""
-    from paper.report import short, table, text
+    from paper.report import table, text
 
-    if arguments.short:
-        return short.quantities(outcomes) if arguments.figures else short.summary(outcomes)
-    shown = text.quantities(outcomes) if arguments.figures else text.summary(outcomes)
-    return f"{shown}{table.verdict(outcomes)}\n"
+    shown = (text.quantities if arguments.figures else text.summary)(outcomes, judged=not arguments.short)
+    return shown if arguments.short else f"{shown}{table.verdict(outcomes)}\n"
 
 
 def check_names(names: Sequence[str], intervals: bool) -> None:

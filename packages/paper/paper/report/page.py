@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from judging.reports import page
-from paper import parameters, texts
-from paper.outcome import BEYOND, INSIDE, TIE, WITHIN_FAR, WITHIN_NEAR, WITHIN_READING, Outcome
+from paper import parameters
+from paper.outcome import BEYOND, INSIDE, WITHIN_FAR, WITHIN_NEAR, WITHIN_READING, Outcome
 from paper.report import causes, standing, table
 from paper.report.picture import draw
-from paper.report.table import QUANTITY_HEAD
+from paper.report.table import QUANTITY_HEAD, TEXTS
 
-TEXTS: Mapping[str, str] = texts.load(Path(__file__).parent / "texts.toml", {"tie": round(TIE * 100)})
+TITLE = "The MRC paper, figure by figure"
 KNOBS = "Experiments, one knob at a time:"
 WHERE = "Where the paper has each quantity, and how it is measured here"
 MARKS = {WITHIN_NEAR: "true", **dict.fromkeys((WITHIN_READING, WITHIN_FAR, INSIDE), "unknown"), BEYOND: "false"}
@@ -21,12 +20,11 @@ VERDICT = QUANTITY_HEAD.index("verdict")
 
 def html(outcomes: Sequence[Outcome]) -> str:
     """The whole page."""
-    title = "The MRC paper, figure by figure"
     reasons, orders = table.reasons(outcomes), table.orders(outcomes)
     made, changed = standing.all_rows(outcomes), causes.experiments(outcomes)
     return page.page(
-        title,
-        f"<h1>{page.text(title)}</h1>",
+        TITLE,
+        f"<h1>{page.text(TITLE)}</h1>",
         page.paragraph(TEXTS["introduction"], soft=True),
         page.paragraph(table.verdict(outcomes)),
         page.section("Summary", page.table(*table.summary(outcomes))),
@@ -77,24 +75,45 @@ def apart(outcomes: Sequence[Outcome]) -> list[tuple[str, str, list[str], table.
 
 
 def section(outcome: Outcome) -> str:
-    """A figure: charts, table, caption, how each quantity is measured."""
+    """A figure with its verdicts, its experiments, and how each quantity is measured."""
     figure, experiments = outcome.figure, table.experiments(outcome)
-    charts = [draw(outcome, chart, index) for index, chart in enumerate(figure.charts)]
     rows: list[list[str]] = []
     for row in table.quantities(outcome):
         verdict = row[VERDICT]
         mark = page.Raw(f'<span class="mark {MARKS.get(verdict, "")}">{page.text(verdict)}</span>')
         rows.append([*row[:VERDICT], mark, *row[VERDICT + 1 :]])
     measured = page.table(table.SOURCE_HEAD, table.sources(outcome))
-    return page.section(
-        f"{figure.name}: {figure.title}",
-        *charts,
-        page.paragraph(figure.caption),
-        page.paragraph(figure.compression, soft=True),
-        *(page.paragraph(f"Broken off: {error}") for error in outcome.errors),
-        page.table(table.QUANTITY_HEAD, rows),
+    return drawn(
+        outcome,
+        page.table(QUANTITY_HEAD, rows),
         *([page.paragraph(KNOBS), page.table(table.EXPERIMENT_HEAD, experiments)] if experiments else []),
         *(page.paragraph(note) for note in figure.notes),
         f"<details><summary>{WHERE}</summary>{measured}</details>",
         page.paragraph(f"The paper's points: {figure.source}.", soft=True),
+    )
+
+
+def drawn(outcome: Outcome, *parts: str) -> str:
+    """A figure: charts, caption, why runs were broken off, and these parts."""
+    figure = outcome.figure
+    return page.section(
+        f"{figure.name}: {figure.title}",
+        *(draw(outcome, chart, index) for index, chart in enumerate(figure.charts)),
+        page.paragraph(figure.caption),
+        page.paragraph(figure.compression, soft=True),
+        *(page.paragraph(f"Broken off: {error}") for error in outcome.errors),
+        *parts,
+    )
+
+
+def short_html(outcomes: Sequence[Outcome]) -> str:
+    """The page of short forms: ours beside the paper's numbers, and no verdict on any of them."""
+    title = f"{TITLE}: the short form"
+    basic = [[table.basic_cells(comparison) for comparison in outcome.comparisons] for outcome in outcomes]
+    return page.page(
+        title,
+        f"<h1>{page.text(title)}</h1>",
+        page.paragraph(TEXTS["short"]),
+        page.section("Runs", page.table(table.RUNS_HEAD, table.runs(outcomes))),
+        *(drawn(each, page.table(QUANTITY_HEAD[:4], rows)) for each, rows in zip(outcomes, basic, strict=True)),
     )

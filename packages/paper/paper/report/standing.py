@@ -4,108 +4,52 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from paper.outcome import (
-    BEYOND,
-    CALIBRATION,
-    INSIDE,
-    JUDGED,
-    NEAR_ENOUGH,
-    NO_SPRAY,
-    NOT_RUN,
-    POWERLESS,
-    UNREACHABLE,
-    WITHIN_FAR,
-    WITHIN_NEAR,
-    WITHIN_READING,
-    Comparison,
-    Outcome,
-    count,
-    rounded,
-)
+from paper import outcome as verdict
+from paper.outcome import Comparison, Outcome, count, rounded
 from paper.report import causes
 
+SHORT = ("figure", "quantity", "unit", "paper", "reading_error", "source", "ours", "interval")
+"""Of a row of `reproduction.json`: all that no verdict is needed for."""
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Counts of quantities of the paper by verdict, and of its orders; each quantity is in one of the first nine.
+
+def counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """Counts of quantities of the paper by verdict, and of its orders, for these figures together.
 
     `told_twice`: near or compatible rows with the number and interval of another row of their figure.
     `any_spray`: near rows that are only known to fail without spraying.
     """
-
-    within_5: int
-    within_15: int
-    inside: int
-    within_reading: int
-    beyond: int
-    calibrating: int
-    without_power: int
-    out_of_reach: int
-    not_run: int
-    order_compared: int
-    order_agree: int
-    told_twice: int
-    any_spray: int
-
-    @classmethod
-    def of(cls, outcomes: Sequence[Outcome]) -> Standing:
-        """The counts of these figures together."""
-        counts = count(outcomes)
-        near = [
-            (outcome.figure.name, comparison)
-            for outcome in outcomes
-            for comparison in outcome.comparisons
-            if comparison.of_paper and comparison.verdict in (*NEAR_ENOUGH, INSIDE)
-        ]
-        facts = [(name, row.quantity.paper, row.interval) for name, row in near if row.interval is not None]
-        orders = [order.agrees for outcome in outcomes for order in outcome.orders if order.agrees is not None]
-        return cls(
-            within_5=counts[WITHIN_NEAR],
-            within_15=counts[WITHIN_FAR],
-            inside=counts[INSIDE],
-            within_reading=counts[WITHIN_READING],
-            beyond=counts[BEYOND],
-            calibrating=counts[CALIBRATION],
-            without_power=counts[POWERLESS],
-            out_of_reach=counts[UNREACHABLE],
-            not_run=counts[NOT_RUN],
-            order_compared=len(orders),
-            order_agree=sum(orders),
-            told_twice=len(facts) - len(set(facts)),
-            any_spray=sum(row.verdict in NEAR_ENOUGH and NO_SPRAY in row.power for _, row in near),
-        )
-
-    @property
-    def near(self) -> int:
-        """The quantities that the bar counts."""
-        return self.within_5 + self.within_15
-
-    @property
-    def judged(self) -> int:
-        """Quantities that count."""
-        return self.near + self.inside + self.within_reading + self.beyond
+    verdicts = count(outcomes)
+    near = [
+        (outcome.figure.name, comparison)
+        for outcome in outcomes
+        for comparison in outcome.comparisons
+        if comparison.of_paper and comparison.verdict in (*verdict.NEAR_ENOUGH, verdict.INSIDE)
+    ]
+    facts = [(name, row.quantity.paper, row.interval) for name, row in near if row.interval is not None]
+    orders = [order.agrees for outcome in outcomes for order in outcome.orders if order.agrees is not None]
+    return {
+        "judged": sum(verdicts[known] for known in verdict.JUDGED),
+        "within_5": verdicts[verdict.WITHIN_NEAR],
+        "within_15": verdicts[verdict.WITHIN_NEAR] + verdicts[verdict.WITHIN_FAR],
+        "compatible": verdicts[verdict.INSIDE],
+        "told_twice": len(facts) - len(set(facts)),
+        "any_spray": sum(row.verdict in verdict.NEAR_ENOUGH and verdict.NO_SPRAY in row.power for _, row in near),
+        "within_reading": verdicts[verdict.WITHIN_READING],
+        "calibrating": verdicts[verdict.CALIBRATION],
+        "without_power": verdicts[verdict.POWERLESS],
+        "out_of_reach": verdicts[verdict.UNREACHABLE],
+        "not_run": verdicts[verdict.NOT_RUN],
+        "order_compared": len(orders),
+        "order_agree": sum(orders),
+    }
 
 
 def document(outcomes: Sequence[Outcome]) -> str:
     """`reproduction.json`: the counts, then every row and every order."""
-    standing = Standing.of(outcomes)
     content = {
-        "judged": standing.judged,
-        "within_5": standing.within_5,
-        "within_15": standing.near,
-        "compatible": standing.inside,
-        "told_twice": standing.told_twice,
-        "any_spray": standing.any_spray,
-        "within_reading": standing.within_reading,
-        "calibrating": standing.calibrating,
-        "without_power": standing.without_power,
-        "out_of_reach": standing.out_of_reach,
-        "not_run": standing.not_run,
-        "order_compared": standing.order_compared,
-        "order_agree": standing.order_agree,
+        **counts(outcomes),
         "rows": all_rows(outcomes),
         "orders": [
             {
@@ -121,6 +65,12 @@ def document(outcomes: Sequence[Outcome]) -> str:
         ],
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def short_document(outcomes: Sequence[Outcome]) -> str:
+    """`reproduction.json` of a short form: rows without verdicts, and no counts."""
+    made = [{name: row[name] for name in SHORT} for row in all_rows(outcomes)]
+    return json.dumps({"short": True, "rows": made}, indent=1, ensure_ascii=False) + "\n"
 
 
 def all_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -142,7 +92,7 @@ def row(outcome: Outcome, comparison: Comparison) -> dict[str, Any]:
         "interval": None if comparison.interval is None else [shortened(value) for value in comparison.interval],
         "difference": shortened(comparison.difference),
         "verdict": comparison.verdict,
-        "counts": comparison.of_paper and comparison.verdict in JUDGED,
+        "counts": comparison.of_paper and comparison.verdict in verdict.JUDGED,
         "fails_with": None if quantity.fails is None else quantity.fails.knob,
         "fails_at": shortened(comparison.failing),
     }

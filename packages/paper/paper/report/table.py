@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from paper.outcome import BEYOND, CALIBRATION, FAR, JUDGED, NOT_RUN, POWERLESS, UNREACHABLE, Comparison, Outcome, number
-from paper.report.standing import Standing
+from paper import texts
+from paper.outcome import (
+    BEYOND,
+    CALIBRATION,
+    FAR,
+    JUDGED,
+    NOT_RUN,
+    POWERLESS,
+    TIE,
+    UNREACHABLE,
+    Comparison,
+    Outcome,
+    count,
+    number,
+)
+from paper.report import standing
 
 Rows = list[list[str]]
+TEXTS: Mapping[str, str] = texts.load(Path(__file__).parent / "texts.toml", {"tie": round(TIE * 100)})
 QUANTITY_HEAD = ["quantity", "unit", "paper", "here", "difference", "verdict", "fails with"]
 SUMMARY_HEAD = [
     "figure",
@@ -24,6 +40,7 @@ SUMMARY_HEAD = [
     "orders",
     "seconds",
 ]
+RUNS_HEAD = ["figure", "", "runs", "seconds"]
 ORDER_HEAD = ["figure", "first", "second", "paper, first : second", "here", "order"]
 POWERLESS_HEAD = ["figure", "quantity", "unit", "paper", "here", "why no experiment makes it fail"]
 UNREACHABLE_HEAD = ["figure", "quantity", "unit", "paper", "here", "why it is out of reach"]
@@ -120,10 +137,7 @@ def order_notes(outcomes: Sequence[Outcome]) -> str:
     """Which of the orders that agree say less than the others."""
     agreeing = [order for outcome in outcomes for order in outcome.orders if order.agrees]
     ties, half = sum(order.tie_in_one for order in agreeing), sum(order.half_calibrated for order in agreeing)
-    return (
-        f"Of the {len(agreeing)} that agree, {ties} are a tie in one of the two only, the paper or here, and {half}"
-        " have a number from which the model was set."
-    )
+    return TEXTS["order_notes"].format(agreeing=len(agreeing), ties=ties, half=half)
 
 
 def summary(outcomes: Sequence[Outcome]) -> tuple[list[str], Rows]:
@@ -134,14 +148,27 @@ def summary(outcomes: Sequence[Outcome]) -> tuple[list[str], Rows]:
         figure = outcome.figure
         ended = took(outcome.seconds) if outcome.complete else f"{len(outcome.rows)} of {len(outcome.parts)} runs"
         ended = ended if outcome.rows else "not run"
-        cells = counted(Standing.of([outcome])) if figure.of_paper else ["not of the paper", *[""] * 9]
+        cells = counted([outcome]) if figure.of_paper else ["not of the paper", *[""] * 9]
         rows.append([figure.name, figure.title, *cells, "broken off" if outcome.errors else ended])
     known = [outcome.seconds for outcome in outcomes]
     seconds = sum(each for each in known if each is not None)
-    rows.append(["all", "", *counted(Standing.of(outcomes)), took(None if None in known else seconds)])
+    rows.append(["all", "", *counted(outcomes), took(None if None in known else seconds)])
     if all(row[-1] == UNKNOWN for row in rows):
         return SUMMARY_HEAD[:-1], [row[:-1] for row in rows]
     return SUMMARY_HEAD, rows
+
+
+def runs(outcomes: Sequence[Outcome]) -> Rows:
+    """A row per figure of a short form: how many of its runs were made, and how long they took."""
+    return [
+        [
+            outcome.figure.name,
+            outcome.figure.title,
+            f"{len(outcome.rows)} of {len(outcome.parts)}" + (", broken off" if outcome.errors else ""),
+            took(outcome.seconds),
+        ]
+        for outcome in outcomes
+    ]
 
 
 def took(seconds: float | None) -> str:
@@ -149,37 +176,17 @@ def took(seconds: float | None) -> str:
     return UNKNOWN if seconds is None else f"{seconds:.0f}"
 
 
-def counted(standing: Standing) -> list[str]:
+def counted(outcomes: Sequence[Outcome]) -> list[str]:
     """The cells of the summary between a figure's title and its seconds."""
-    cells = [
-        standing.within_5,
-        standing.within_15,
-        standing.inside,
-        standing.within_reading,
-        standing.beyond,
-        standing.judged,
-        standing.calibrating,
-        standing.without_power,
-        standing.out_of_reach,
-    ]
-    return [*(str(cell) for cell in cells), f"{standing.order_agree} of {standing.order_compared}"]
+    verdicts, known = count(outcomes), standing.counts(outcomes)
+    apart = (verdicts[verdict] for verdict in (CALIBRATION, POWERLESS, UNREACHABLE))
+    cells = [*(verdicts[verdict] for verdict in JUDGED), known["judged"], *apart]
+    return [*map(str, cells), f"{known['order_agree']} of {known['order_compared']}"]
 
 
 def verdict(outcomes: Sequence[Outcome]) -> str:
     """All figures together in a few sentences."""
-    standing = Standing.of(outcomes)
-    return (
-        f"{standing.judged} quantities are judged: {standing.near} are near the paper, which is within 15 % with all"
-        f" their interval over seeds, {standing.within_5} of them within 5 %. {standing.inside} are only compatible:"
-        " seeds spread farther, around the paper's number or within 15 % of it on average."
-        f" {standing.within_reading} are more than 15 % off and within the reading's error, and {standing.beyond} are"
-        f" farther off. {standing.any_spray} near rows are only known to fail with each queue pair on one path, so any"
-        f" spraying passes them, and {standing.told_twice} of all these tells another's fact again."
-        f" {standing.calibrating} more calibrate the model,"
-        f" {standing.without_power} have no power, {standing.out_of_reach} are out of reach, and"
-        f" {standing.not_run} were not run; none of these counts. The paper's order holds in"
-        f" {standing.order_agree} of {standing.order_compared} comparisons."
-    )
+    return TEXTS["verdict"].format(**standing.counts(outcomes), beyond=count(outcomes)[BEYOND])
 
 
 def reasons(outcomes: Sequence[Outcome]) -> Rows:
