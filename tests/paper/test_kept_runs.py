@@ -147,14 +147,14 @@ def test_runs_of_the_file_are_not_made_again_and_others_are_kept_in_it(tmp_path,
     assert set(kept_runs.read(file)) == {("99", "another"), *((FIGURE, part) for part in parts)}
 
 
-CHOICES = ", ".join([*catalogue.MODULES, *catalogue.ON_DEMAND])
+CHOICES = ", ".join(catalogue.MODULES)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ("14 --intervals --short", "--intervals: only with figures that have them, 16 or 17 (got 14)"),
-        ("9a 16-large --intervals", "--intervals: only with figures that have them, 16 or 17 (got 9a 16-large)"),
+        ("9a 14 --intervals", "--intervals: only with figures that have them, 16 or 17 (got 9a 14)"),
         ("9a --short --keep runs.gz", "--keep: not with --short"),
         ("9a --ocp --keep runs.gz", "--keep: not with --ocp"),
         ("9a --recorded --keep runs.gz", "--recorded runs nothing: not with --keep"),

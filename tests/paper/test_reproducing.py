@@ -181,20 +181,6 @@ def test_every_figure_compares_only_what_its_parts_have(name: str) -> None:
         assert len(one.seeds) == 0 or len(set(one.seeds)) >= 20
 
 
-@pytest.mark.parametrize("name", catalogue.ON_DEMAND)
-def test_the_large_sizes_are_compared_when_named_and_on_no_page(name: str) -> None:
-    figure = catalogue.find(name)
-    parts = {part.name: part for part in figure.parts(False)}
-    assert {"MRC, 0 % loss, 1024 MB", "RoCE 1 QP, 0 % loss, 128 MB"} <= {one.name for one in figure.quantities}
-    for quantity in figure.quantities:
-        assert quantity.fails is not None
-        assert quantity.measured is not None
-        assert {one.split(":")[0] for one in (quantity.measured, quantity.fails.measured)} <= parts.keys()
-    assert parts["mrc-0-1024"].workloads[0].options["size"] == 1 << 30
-    assert name not in [one.name for one in catalogue.figures()]
-    assert [one.name for one in catalogue.figures(["16", name])] == ["16", name]
-
-
 def test_the_list_has_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["reproduce", "--list"]) == 0
     said = capsys.readouterr().out
@@ -289,7 +275,7 @@ def test_roce_on_few_queue_pairs_is_an_interval_where_that_is_asked_for(figure: 
         assert (with_seeds.ours, with_seeds.interval) == ((10.5, (1.0, 20.0)) if hashed else (1.0, None)), quantity
 
 
-@pytest.mark.parametrize("name", catalogue.figure_names())
+@pytest.mark.parametrize("name", catalogue.MODULES)
 def test_a_figure_has_intervals_if_runs_with_other_seeds_decide_a_quantity(name: str) -> None:
     figure = catalogue.find(name)
     again = {part.name for part in figure.parts(False) if part.again}

@@ -102,8 +102,6 @@ def test_only_the_code_that_measures_a_figure_makes_it_again() -> None:
 
     assert names("16") == ["random_loss"]
     assert names("18") == ["clock", "incast", "measuring", "streams"]
-    # The large forms measure by the code of the usual ones; an edit of it left their keys alone.
-    assert names("16-large") == ["figure_16", "large", "random_loss"]
 
 
 def test_a_module_that_no_key_covers_reads_no_run() -> None:

@@ -97,8 +97,6 @@ MODULES: Mapping[str, str] = {
     "htsim": "htsim",
 }
 """In the order of the page."""
-ON_DEMAND: Mapping[str, str] = {"16-large": "collectives.large_16", "17-large": "collectives.large_17"}
-"""Figures that take hours: they are made when named, and are on no page."""
 WITH_INTERVALS = ("16", "17")
 """Figures of which `--intervals` makes rows intervals, by runs with other seeds."""
 MISSING: Mapping[str, str] = {
@@ -118,26 +116,17 @@ class FigureError(ValueError):
 
 def find(name: str) -> Figure:
     """The figure of this name. FigureError with the valid names."""
-    if name not in figure_names():
-        raise FigureError(f"a figure must be one of {', '.join(figure_names())} (got {name!r})")
-    return read(name, importlib.import_module(f"paper.figures.{_module(name)}"))
-
-
-def figure_names() -> list[str]:
-    """The names there are."""
-    return [*MODULES, *ON_DEMAND]
+    if name not in MODULES:
+        raise FigureError(f"a figure must be one of {', '.join(MODULES)} (got {name!r})")
+    return read(name, importlib.import_module(f"paper.figures.{MODULES[name]}"))
 
 
 def figures(names: Sequence[str] = ()) -> list[Figure]:
     """The figures of these names in the order of the page; without names all of the page."""
     wanted = [find(name).name for name in names] or list(MODULES)
-    return [find(name) for name in figure_names() if name in wanted]
+    return [find(name) for name in MODULES if name in wanted]
 
 
 def file_of(name: str) -> Path:
     """The file of a figure."""
-    return FOLDER.joinpath("figures", *_module(name).split(".")).with_suffix(".py")
-
-
-def _module(name: str) -> str:
-    return MODULES.get(name) or ON_DEMAND[name]
+    return FOLDER.joinpath("figures", *MODULES[name].split(".")).with_suffix(".py")

@@ -60,7 +60,7 @@ def outcomes(rows: Mapping[Place, Row], figures: Sequence[Figure]) -> list[Outco
 
 def hand_over(path: Path, rows: Mapping[Place, Row], store: RowStore) -> None:
     """Put the runs of a file into a store. ValueError names the file, and a number that a run of this code lacks."""
-    named = {figure for figure, _ in rows}.intersection(catalogue.figure_names())
+    named = {figure for figure, _ in rows}.intersection(catalogue.MODULES)
     known = Reproduction([catalogue.find(name) for name in sorted(named)], store, intervals=True)
     try:
         known.take(rows.values())

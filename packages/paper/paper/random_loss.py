@@ -33,8 +33,6 @@ SHORT_BYTES = 1 << 16
 SEGMENT = 32_768  # bytes of a collective's writes without a device profile
 PROFILE = profile.load("pollara")
 SEEDS = range(2, 21)  # other places in the hash, and other losses
-HASHED_MB = 64
-"""Up to this size RoCE on few queue pairs is run with all seeds; the sizes of `paper/large.py` take hours once."""
 FEW_PAIRS = 2
 LEAST_GBPS = 0.5
 """A point at 0 of the paper's axis stands for less than this."""
@@ -190,9 +188,9 @@ class LossyCollective:
         return once + again
 
     def seeds(self, transport: str, loss: float, size_mb: int) -> Sequence[int]:
-        """The other seeds of a run that hangs on the hash: RoCE on few queue pairs, up to HASHED_MB. A row from which
-        the profile was set keeps the run that it was set to."""
-        if TRANSPORTS[transport].agent == "mrc" or self.queue_pairs(transport) > FEW_PAIRS or size_mb > HASHED_MB:
+        """The other seeds of a run that hangs on the hash: RoCE on few queue pairs. A row from which the profile was
+        set keeps the run that it was set to."""
+        if TRANSPORTS[transport].agent == "mrc" or self.queue_pairs(transport) > FEW_PAIRS:
             return ()
         return () if PROFILE.calibrates(self.figure, quantity_name(transport, loss, size_mb)) else SEEDS
 

@@ -41,7 +41,7 @@ def listing() -> str:
     """A line a figure."""
     from paper import catalogue
 
-    every = catalogue.figures(catalogue.figure_names())
+    every = catalogue.figures()
     lines = [f"{figure.name:10}{figure.title}" for figure in every]
     return "\n".join(lines) + "\n"
 
@@ -140,8 +140,8 @@ def check_names(names: Sequence[str], intervals: bool) -> None:
     from paper import catalogue
 
     for name in names:
-        if name not in catalogue.figure_names():
-            choices = ", ".join(catalogue.figure_names())
+        if name not in catalogue.MODULES:
+            choices = ", ".join(catalogue.MODULES)
             reason = f". {catalogue.MISSING[name]}" if name in catalogue.MISSING else ""
             raise ValueError(f"FIGURE must be one of {choices} (got {name!r}){reason}")
     if intervals and names and not {*catalogue.WITH_INTERVALS} & {*names}:
