@@ -73,25 +73,21 @@ class DeclaredProfile(Declared):
     profile: ActionProfile | None = None
 
 
-class DeclaredCounter(Declared):
-    """`size` None: direct."""
+class DeclaredCells(Declared):
+    """Counters or meters by index, or direct ones of a table: `size` None."""
 
     name: str
     unit: str
     size: int | None
     index_type: Type | None = None
     table: DeclaredTable | None = None
+
+
+class DeclaredCounter(DeclaredCells):
     counter: Counter | None = None
 
 
-class DeclaredMeter(Declared):
-    """`size` None: direct."""
-
-    name: str
-    unit: str
-    size: int | None
-    index_type: Type | None = None
-    table: DeclaredTable | None = None
+class DeclaredMeter(DeclaredCells):
     result: FieldRef | None = None
     meter: Meter | None = None
 

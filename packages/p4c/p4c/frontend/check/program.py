@@ -6,32 +6,13 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from p4c.frontend.check import call, declaration, fold, member, operator, statement
+from p4c.frontend.check import types as ty
 from p4c.frontend.check.argument import bind, parameter_infos
 from p4c.frontend.check.context import CheckContext, Handlers
 from p4c.frontend.check.conversion import converted
 from p4c.frontend.check.scope import Callee, Symbol
 from p4c.frontend.check.statement import declare_variable
 from p4c.frontend.check.type_ref import SIZE_MAX, constant_number, type_of
-from p4c.frontend.check.types import (
-    ANY,
-    BOOL,
-    INT,
-    INVALID,
-    STRING,
-    VOID,
-    ApplicableType,
-    Bits,
-    CompositeType,
-    Enum,
-    Extern,
-    FieldType,
-    Meta,
-    Tuple,
-    Type,
-    scalar,
-    strip,
-    width,
-)
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan, article, brief, choices
 from p4c.frontend.parse import ast
 
@@ -69,7 +50,7 @@ TABLE_PROPERTIES = _PROPERTIES.split()
 
 
 def check_table(cx: CheckContext, d: ast.TableDecl) -> None:
-    symbol = Symbol("table", d.name, d, ApplicableType("table", d.name, d))
+    symbol = Symbol("table", d.name, d, ty.ApplicableType("table", d.name, d))
     for key in d.keys:
         _key(cx, d, key)
     listed: dict[str, ast.ActionRef] = {}
@@ -128,7 +109,7 @@ def _key(cx: CheckContext, d: ast.TableDecl, key: ast.KeyElement) -> None:
     if key.match_kind not in cx.match_kinds:
         note = choices(key.match_kind, cx.match_kinds, "match kinds")
         cx.name_error(f"there is no match kind {key.match_kind}", key.span, note)
-    if t != ANY and not scalar(t):
+    if t != ty.ANY and not ty.scalar(t):
         cx.type_error(f"a key of table {d.name} cannot be of type {t}", key.span)
 
 
@@ -146,7 +127,7 @@ def _action_ref(cx: CheckContext, ref: ast.ActionRef, complete: bool) -> None:
             cx.type_error(f"action {ref.name} needs arguments here: {wanted}", ref.span)
         return
     call = ast.CallExpression(ref.span, ast.Name(ref.span, ref.name), [], ref.arguments)
-    callee = Callee("action", symbol.name, symbol, parameters=symbol.parameters, returns=VOID)
+    callee = Callee("action", symbol.name, symbol, parameters=symbol.parameters, returns=ty.VOID)
     cx.action_arguments_needed = complete
     bind(cx, call, callee)
     cx.action_arguments_needed = True
@@ -171,7 +152,7 @@ def _entry(cx: CheckContext, d: ast.TableDecl, entry: ast.EntryElement, listed: 
     for element, key in zip(entry.keys, d.keys, strict=True):
         kind = key.match_kind
         wanted = key.expression.type
-        key_set_element(cx, element, wanted if isinstance(wanted, Type) else ANY)
+        key_set_element(cx, element, wanted if isinstance(wanted, ty.Type) else ty.ANY)
         op = element.op if isinstance(element, ast.BinaryExpression) else ""
         if op == "&&&" and kind not in ("ternary", "lpm"):
             cx.type_error(f"a mask cannot be used for a key of match kind {kind}", element.span)
@@ -197,14 +178,14 @@ def _property(cx: CheckContext, d: ast.TableDecl, p: ast.Property) -> None:
         cx.diagnostics.error("target", f"BMv2 tables have no property {p.name}", p.span, note)
         return
     t = cx.expression(p.value)
-    if t == ANY:
+    if t == ty.ANY:
         return
     wanted: tuple[str, ...] = {
         "implementation": ("action_profile", "action_selector"),
         "counters": ("direct_counter",),
         "meters": ("direct_meter",),
     }.get(p.name, ())
-    if wanted and not (isinstance(t, Extern) and t.name in wanted):
+    if wanted and not (isinstance(t, ty.Extern) and t.name in wanted):
         cx.type_error(f"{p.name} of table {d.name} must be a {' or '.join(wanted)}, not {t}", p.span)
     if p.name == "size":
         constant_number(cx, p.value, f"the size of table {d.name}", 0, SIZE_MAX)
@@ -218,13 +199,13 @@ def _property(cx: CheckContext, d: ast.TableDecl, p: ast.Property) -> None:
 _TEXT_MAX = 40  # of a literal in a message
 
 
-def _number(cx: CheckContext, e: ast.Number) -> Type:
+def _number(cx: CheckContext, e: ast.Number) -> ty.Type:
     if e.width is None:
         e.value = e.number
-        return INT
+        return ty.INT
     if e.width == 0:
         return cx.type_error("a literal of width 0 is not supported", e.span)
-    t = Bits(e.width, e.signed)
+    t = ty.Bits(e.width, e.signed)
     e.value = fold.fit(e.number, t)
     if e.number >= 1 << e.width:
         text = e.text if len(e.text) <= _TEXT_MAX else brief(e.number)
@@ -232,54 +213,54 @@ def _number(cx: CheckContext, e: ast.Number) -> Type:
     return t
 
 
-def _boolean(cx: CheckContext, e: ast.Boolean) -> Type:
+def _boolean(cx: CheckContext, e: ast.Boolean) -> ty.Type:
     e.value = e.truth
-    return BOOL
+    return ty.BOOL
 
 
-def _string(cx: CheckContext, e: ast.String) -> Type:
+def _string(cx: CheckContext, e: ast.String) -> ty.Type:
     e.value = e.text
-    return STRING
+    return ty.STRING
 
 
-def _default(cx: CheckContext, _e: ast.Default) -> Type:
-    return ANY
+def _default(cx: CheckContext, _e: ast.Default) -> ty.Type:
+    return ty.ANY
 
 
-def _name(cx: CheckContext, e: ast.Name) -> Type:
+def _name(cx: CheckContext, e: ast.Name) -> ty.Type:
     symbol = cx.scope.lookup(e.name)
     if symbol is None:
         note = cx.names_like(e.name, ("variable", "parameter", "const", "instance", "table"), "names in scope")
         cx.name_error(f"there is nothing named {e.name} here", e.span, note)
-        return ANY
+        return ty.ANY
     e.target = symbol
     if symbol.kind == "type":
-        return Meta(symbol.type)
+        return ty.Meta(symbol.type)
     if symbol.kind in ("action", "function", "state", "value_set"):
         return cx.type_error(f"{e.name} is {article(symbol.kind)} and has no value", e.span)
     e.value = symbol.value if symbol.kind == "const" else None
     return symbol.type
 
 
-def _typeexpression(cx: CheckContext, e: ast.TypeExpression) -> Type:
-    return Meta(type_of(cx, e.ref))
+def _typeexpression(cx: CheckContext, e: ast.TypeExpression) -> ty.Type:
+    return ty.Meta(type_of(cx, e.ref))
 
 
-def _listexpression(cx: CheckContext, e: ast.ListExpression) -> Type:
-    return Tuple(tuple(cx.expression(i) for i in e.items))
+def _listexpression(cx: CheckContext, e: ast.ListExpression) -> ty.Type:
+    return ty.Tuple(tuple(cx.expression(i) for i in e.items))
 
 
-def _invalidheader(_cx: CheckContext, _e: ast.InvalidHeader) -> Type:
-    return INVALID
+def _invalidheader(_cx: CheckContext, _e: ast.InvalidHeader) -> ty.Type:
+    return ty.INVALID
 
 
-def _structexpression(cx: CheckContext, e: ast.StructExpression) -> Type:
-    fields: dict[str, FieldType] = {}
+def _structexpression(cx: CheckContext, e: ast.StructExpression) -> ty.Type:
+    fields: dict[str, ty.FieldType] = {}
     for name, item in e.items:
         if name in fields:
             cx.type_error(f"the field {name} is given twice", item.span)
-        fields[name] = FieldType(name, cx.expression(item), [])
-    return CompositeType("", "struct", fields, anonymous=True)
+        fields[name] = ty.FieldType(name, cx.expression(item), [])
+    return ty.CompositeType("", "struct", fields, anonymous=True)
 
 
 EXPRESSIONS: Handlers = {
@@ -374,7 +355,7 @@ def _target(cx: CheckContext, name: str, span: SourceSpan, names: list[str]) -> 
 # Controls and parsers with their declarations (specification, chapters 13 and 14).
 def _applicable(cx: CheckContext, d: ast.ControlDecl | ast.ParserDecl) -> None:
     kind = "parser" if isinstance(d, ast.ParserDecl) else "control"
-    symbol = Symbol(kind, d.name, d, ApplicableType(kind, d.name, d))
+    symbol = Symbol(kind, d.name, d, ty.ApplicableType(kind, d.name, d))
     body = d.states if isinstance(d, ast.ParserDecl) else d.body
     if body is not None:
         if d.type_parameters:
@@ -412,7 +393,7 @@ def _local(cx: CheckContext, d: ast.Declaration) -> None:
     elif isinstance(d, ast.ValueSetDecl):
         t = type_of(cx, d.type)
         size = constant_number(cx, d.size, "the size of a value set", 1, SIZE_MAX)
-        if width(t) is None and t != ANY:
+        if ty.width(t) is None and t != ty.ANY:
             cx.type_error(f"a value set cannot hold {t}", d.span)
         cx.declare(Symbol("value_set", d.name, d, t, size), d.span)
     else:
@@ -456,13 +437,13 @@ def _warn_unused(cx: CheckContext) -> None:
                 cx.diagnostics.warning("lint", f"{symbol.kind} {symbol.name} is not used: {lacks}", symbol.span)
 
 
-def key_set_element(cx: CheckContext, key: ast.Expression, wanted: Type) -> None:
+def key_set_element(cx: CheckContext, key: ast.Expression, wanted: ty.Type) -> None:
     """A value, mask, range or wildcard for a key of type `wanted`."""
     if isinstance(key, ast.Default):
         return
     if isinstance(key, ast.BinaryExpression) and key.op in ("&&&", ".."):
         # Masks and bounds are numbers, also where the key is an enum.
-        wanted = strip(wanted) if isinstance(wanted, Enum) else wanted
+        wanted = ty.strip(wanted) if isinstance(wanted, ty.Enum) else wanted
         for side in (key.left, key.right):
             converted(cx, side, wanted, "the key")
             _need_constant(cx, side)
@@ -473,5 +454,5 @@ def key_set_element(cx: CheckContext, key: ast.Expression, wanted: Type) -> None
 
 
 def _need_constant(cx: CheckContext, e: ast.Expression) -> None:
-    if e.value is None and e.type != ANY:
+    if e.value is None and e.type != ty.ANY:
         cx.type_error("a key must be known at compile time", e.span)

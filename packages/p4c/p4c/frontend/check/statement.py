@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
+from p4c.frontend.check import types as ty
 from p4c.frontend.check.context import CheckContext, Handlers
 from p4c.frontend.check.conversion import converted
 from p4c.frontend.check.left_value import need_left_value
 from p4c.frontend.check.scope import Symbol
 from p4c.frontend.check.type_ref import type_of
-from p4c.frontend.check.types import (
-    ACTION_RUN,
-    ANY,
-    BOOL,
-    INT,
-    VOID,
-    ApplicableType,
-    CompositeType,
-    Extern,
-    Meta,
-    StackType,
-)
 from p4c.frontend.diagnostics import choices
 from p4c.frontend.parse import ast
 
@@ -40,9 +29,9 @@ def _exit(cx: CheckContext, s: ast.ExitStatement) -> None:
 
 def _return(cx: CheckContext, s: ast.ReturnStatement) -> None:
     if s.value is None:
-        if cx.returns != VOID:
+        if cx.returns != ty.VOID:
             cx.type_error(f"return needs a value of type {cx.returns}", s.span)
-    elif cx.returns == VOID:
+    elif cx.returns == ty.VOID:
         cx.type_error("only functions return a value", s.span)
     else:
         converted(cx, s.value, cx.returns, "return")
@@ -53,7 +42,7 @@ def _assignment(cx: CheckContext, s: ast.AssignmentStatement) -> None:
     need_left_value(cx, s.target, "the left side of an assignment")
     if s.op != "=":
         s.value = ast.BinaryExpression(s.span, s.op[:-1], s.target, s.value)
-    if isinstance(left, Extern | ApplicableType | Meta):
+    if isinstance(left, ty.Extern | ty.ApplicableType | ty.Meta):
         cx.type_error(f"{left} cannot be assigned", s.span)
         return
     converted(cx, s.value, left, "the assignment")
@@ -65,7 +54,7 @@ def _callstatement(cx: CheckContext, s: ast.CallStatement) -> None:
 
 def _if(cx: CheckContext, s: ast.IfStatement) -> None:
     t = cx.expression(s.condition)
-    if t not in (BOOL, ANY):
+    if t not in (ty.BOOL, ty.ANY):
         cx.type_error(f"the condition of an if must be a bool, not {t}", s.condition.span)
     for branch in (s.then, s.otherwise):
         if branch is not None:
@@ -77,7 +66,7 @@ def _for(cx: CheckContext, s: ast.ForStatement) -> None:
         for clause in s.initial:
             cx.statement(clause)
         t = cx.expression(s.condition)
-        if t not in (BOOL, ANY):
+        if t not in (ty.BOOL, ty.ANY):
             cx.type_error(f"the condition of a loop must be a bool, not {t}", s.condition.span)
         inside = [d.declaration.name for d in s.initial if isinstance(d, ast.DeclarationStatement)]
         names = {
@@ -137,19 +126,19 @@ def _switch(cx: CheckContext, s: ast.SwitchStatement) -> None:
     for case, following in zip(s.cases, s.cases[1:], strict=False):
         if any(isinstance(label, ast.Default) for label in case.labels):
             cx.type_error("the default of a switch comes last", following.span)
-    if t == ACTION_RUN:
+    if t == ty.ACTION_RUN:
         _switch_on_action(cx, s)
         return
     if cx.in_parser:
         cx.type_error("switch is not allowed in a parser: use select", s.span)
-    if t == INT or isinstance(t, CompositeType | StackType):
+    if t == ty.INT or isinstance(t, ty.CompositeType | ty.StackType):
         cx.type_error(f"a switch needs a value with a width, not {t}", s.subject.span)
-        t = ANY
+        t = ty.ANY
     for case in s.cases:
         for label in case.labels:
             if not isinstance(label, ast.Default):
                 converted(cx, label, t, "the label")
-                if label.value is None and label.type != ANY:
+                if label.value is None and label.type != ty.ANY:
                     cx.type_error("a switch label must be known at compile time", label.span)
         if case.body is not None:
             _block(cx, case.body)
@@ -182,7 +171,7 @@ def _switch_on_action(cx: CheckContext, s: ast.SwitchStatement) -> None:
 def _table_of(call: ast.Expression) -> ast.TableDecl | None:
     if isinstance(call, ast.CallExpression) and call.target is not None and call.target.base is not None:
         t = call.target.base.type
-        if isinstance(t, ApplicableType) and isinstance(t.declaration, ast.TableDecl):
+        if isinstance(t, ty.ApplicableType) and isinstance(t.declaration, ast.TableDecl):
             return t.declaration
     return None
 
@@ -200,11 +189,11 @@ def _declare(cx: CheckContext, s: ast.DeclarationStatement) -> None:
 def declare_constant(cx: CheckContext, d: ast.Constant) -> None:
     t = type_of(cx, d.type)
     converted(cx, d.initial, t, f"constant {d.name}")
-    if d.initial.type != ANY and not _is_constant(cx, d.initial):
+    if d.initial.type != ty.ANY and not _is_constant(cx, d.initial):
         cx.type_error(f"the value of constant {d.name} is not known at compile time", d.initial.span)
     symbol = cx.declare(Symbol("const", d.name, d, t, d.initial.value), d.span)
-    if t == INT and d.initial.value is None:
-        symbol.type = ANY
+    if t == ty.INT and d.initial.value is None:
+        symbol.type = ty.ANY
 
 
 def _is_constant(cx: CheckContext, e: ast.Expression) -> bool:
@@ -217,9 +206,9 @@ def _is_constant(cx: CheckContext, e: ast.Expression) -> bool:
 
 def declare_variable(cx: CheckContext, d: ast.Variable) -> None:
     t = type_of(cx, d.type)
-    if t in (INT, VOID) or isinstance(t, Extern | ApplicableType):
+    if t in (ty.INT, ty.VOID) or isinstance(t, ty.Extern | ty.ApplicableType):
         cx.type_error(f"a variable cannot be of type {t}", d.span)
-        t = ANY
+        t = ty.ANY
     if d.initial is not None:
         converted(cx, d.initial, t, f"variable {d.name}")
     cx.declare(Symbol("variable", d.name, d, t), d.span)

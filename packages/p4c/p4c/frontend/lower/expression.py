@@ -6,22 +6,13 @@ from p4c.frontend.check.scope import Callee
 from p4c.frontend.check.types import BOOL, Bits, CompositeType, Tuple, Type, strip
 from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.flow import assigned
+from p4c.frontend.lower import values
 from p4c.frontend.lower.assignment import evaluated
 from p4c.frontend.lower.context import Expressions, LowerContext, RefusalError
 from p4c.frontend.lower.inline import call_function
 from p4c.frontend.lower.states.lookahead import lookahead
 from p4c.frontend.lower.storage import allocate, header_field, temporary
 from p4c.frontend.lower.table import apply_table
-from p4c.frontend.lower.values import (
-    Aggregate,
-    ElementValue,
-    HeaderValue,
-    LastValue,
-    NextValue,
-    StackValue,
-    UnionValue,
-    Value,
-)
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar, constant, slice_of
 from p4c.model.expressions import LastField, Unary, ValidBit
@@ -29,7 +20,7 @@ from p4c.model.headers import Stack, UnionStack
 from p4c.model.parsers import LastUnionField
 
 
-def _name(cx: LowerContext, e: ast.Name) -> Value:
+def _name(cx: LowerContext, e: ast.Name) -> values.Value:
     symbol = e.target
     value = cx.frame.lookup(symbol)
     if value is not None:
@@ -40,33 +31,33 @@ def _name(cx: LowerContext, e: ast.Name) -> Value:
     raise RefusalError(f"{e.name} cannot be used as a value here", e.span)
 
 
-def _member(cx: LowerContext, e: ast.MemberExpression) -> Value:
+def _member(cx: LowerContext, e: ast.MemberExpression) -> values.Value:
     base = cx.value_of(e.base) if not isinstance(e.base, ast.CallExpression) else _member_of_call(cx, e)
     if isinstance(e.base, ast.CallExpression) and isinstance(base, Scalar):
         return base
-    if isinstance(base, Aggregate):
+    if isinstance(base, values.Aggregate):
         return base.members[e.name]
-    if isinstance(base, HeaderValue):
+    if isinstance(base, values.HeaderValue):
         return header_field(cx, base, "", e.name, base.type.fields[e.name].type)
-    if isinstance(base, UnionValue):
+    if isinstance(base, values.UnionValue):
         return base.members[e.name]
-    if isinstance(base, StackValue):
+    if isinstance(base, values.StackValue):
         return _stack_member(cx, base, e)
-    if isinstance(base, ElementValue):
+    if isinstance(base, values.ElementValue):
         t = strip(base.type.fields[e.name].type)
         if isinstance(t, CompositeType):
             raise RefusalError("structs inside stack elements chosen at run time are not supported", e.span)
         return base.field(e.name, t)
-    if isinstance(base, NextValue | LastValue) and base.type.kind == "header_union":
+    if isinstance(base, values.NextValue | values.LastValue) and base.type.kind == "header_union":
         member = base.type.fields[e.name].type
         assert isinstance(member, CompositeType)
         return type(base)(base.stack, member, e.name)
-    if isinstance(base, LastValue):
+    if isinstance(base, values.LastValue):
         return _last_field(base, e.name)
     raise RefusalError(f"{e.name} cannot be read here", e.span)
 
 
-def _member_of_call(cx: LowerContext, e: ast.MemberExpression) -> Value:
+def _member_of_call(cx: LowerContext, e: ast.MemberExpression) -> values.Value:
     """`table.apply().hit`, or a member of a call's result."""
     call = e.base
     assert isinstance(call, ast.CallExpression)
@@ -81,16 +72,16 @@ def _member_of_call(cx: LowerContext, e: ast.MemberExpression) -> Value:
     return cx.value_of(call)
 
 
-def _stack_member(cx: LowerContext, stack: StackValue, e: ast.MemberExpression) -> Value:
+def _stack_member(cx: LowerContext, stack: values.StackValue, e: ast.MemberExpression) -> values.Value:
     element = stack.type.element
     if e.name == "lastIndex":
         return Scalar(Unary("last_stack_index", stack.stack), Bits(32))
     if cx.block != "parser":
         raise RefusalError(f"{e.name} of a header stack exists in parsers only", e.span)
-    return NextValue(stack, element) if e.name == "next" else LastValue(stack, element)
+    return values.NextValue(stack, element) if e.name == "next" else values.LastValue(stack, element)
 
 
-def _last_field(last: LastValue, name: str) -> Scalar:
+def _last_field(last: values.LastValue, name: str) -> Scalar:
     stack, t = last.stack.stack, strip(last.type.fields[name].type)
     if isinstance(stack, Stack):
         field = stack.type.field(name)
@@ -102,12 +93,12 @@ def _last_field(last: LastValue, name: str) -> Scalar:
     return Scalar(LastUnionField(stack, member, field), t)
 
 
-def _index(cx: LowerContext, e: ast.IndexExpression) -> Value:
+def _index(cx: LowerContext, e: ast.IndexExpression) -> values.Value:
     base = cx.value_of(e.base)
-    if isinstance(base, Aggregate):
+    if isinstance(base, values.Aggregate):
         assert isinstance(e.index.value, int)
         return base.members[list(base.members)[e.index.value]]
-    if not isinstance(base, StackValue):
+    if not isinstance(base, values.StackValue):
         raise RefusalError("this cannot be indexed", e.span)
     index = cx.scalar_of(e.index)
     if index.number is not None:
@@ -116,10 +107,10 @@ def _index(cx: LowerContext, e: ast.IndexExpression) -> Value:
         return base.elements[index.number]
     if isinstance(base.stack, UnionStack):
         raise RefusalError("BMv2 takes elements of a stack of unions by constant index only", e.span)
-    return ElementValue(base, index, base.type.element)
+    return values.ElementValue(base, index, base.type.element)
 
 
-def _slice(cx: LowerContext, e: ast.SliceExpression) -> Value:
+def _slice(cx: LowerContext, e: ast.SliceExpression) -> values.Value:
     base = cx.scalar_of(e.base)
     high, low = e.high.value, e.low.value
     assert isinstance(high, int)
@@ -127,21 +118,21 @@ def _slice(cx: LowerContext, e: ast.SliceExpression) -> Value:
     return slice_of(base, high, low)
 
 
-def _listexpression(cx: LowerContext, e: ast.ListExpression) -> Value:
+def _listexpression(cx: LowerContext, e: ast.ListExpression) -> values.Value:
     items = evaluated(cx, *((i, False) for i in e.items))
     names = list(e.type.fields) if isinstance(e.type, CompositeType) else [str(i) for i in range(len(items))]
     t = e.type if isinstance(e.type, Type) else Tuple(())
-    return Aggregate(t, dict(zip(names, items, strict=True)))
+    return values.Aggregate(t, dict(zip(names, items, strict=True)))
 
 
-def _structexpression(cx: LowerContext, e: ast.StructExpression) -> Value:
-    values = evaluated(cx, *((item, False) for _, item in e.items))
-    given = {name: value for (name, _), value in zip(e.items, values, strict=True)}
+def _structexpression(cx: LowerContext, e: ast.StructExpression) -> values.Value:
+    evaluations = evaluated(cx, *((item, False) for _, item in e.items))
+    given = {name: value for (name, _), value in zip(e.items, evaluations, strict=True)}
     order = list(e.type.fields) if isinstance(e.type, CompositeType) else list(given)
-    return Aggregate(e.type, {name: given[name] for name in order})
+    return values.Aggregate(e.type, {name: given[name] for name in order})
 
 
-def _call(cx: LowerContext, e: ast.CallExpression) -> Value:
+def _call(cx: LowerContext, e: ast.CallExpression) -> values.Value:
     callee: Callee = e.target
     if callee.kind == "header" and callee.name == "isValid":
         assert callee.base is not None
@@ -155,22 +146,22 @@ def _call(cx: LowerContext, e: ast.CallExpression) -> Value:
     raise RefusalError(f"BMv2 has no {callee.name} whose result can be used in an expression", e.span)
 
 
-def validity(value: Value, span: SourceSpan) -> Scalar:
-    if isinstance(value, HeaderValue):
+def validity(value: values.Value, span: SourceSpan) -> Scalar:
+    if isinstance(value, values.HeaderValue):
         return Scalar(Unary("d2b", ValidBit(value.header)), BOOL)
-    if isinstance(value, UnionValue):
+    if isinstance(value, values.UnionValue):
         return Scalar(Unary("valid_union", value.union), BOOL)
-    if isinstance(value, ElementValue):
+    if isinstance(value, values.ElementValue):
         raise RefusalError("BMv2 cannot tell the validity of a stack element chosen at run time", span)
     raise RefusalError("validity is a property of headers", span)
 
 
-def _invalidheader(cx: LowerContext, e: ast.InvalidHeader) -> Value:
+def _invalidheader(cx: LowerContext, e: ast.InvalidHeader) -> values.Value:
     """A header that nothing writes, one per type."""
     key = ("invalid", e.type)
     if key not in cx.known:
         cx.known[key] = allocate(cx, "invalid", e.type, e.span)
-    header: Value = cx.known[key]
+    header: values.Value = cx.known[key]
     return header
 
 

@@ -7,7 +7,7 @@ from p4c.frontend.check.scope import Callee, Symbol
 from p4c.frontend.check.types import ApplicableType, CompositeType, Enum, EnumValue, Extern, strip
 from p4c.frontend.diagnostics import NOWHERE, Diagnostics, SourceSpan
 from p4c.frontend.draft import Draft, DraftPipeline
-from p4c.frontend.lower import expression, loop, operator, statement
+from p4c.frontend.lower import expression, loop, operator, statement, values
 from p4c.frontend.lower.argument import flat
 from p4c.frontend.lower.block import block_value, control_body, instance
 from p4c.frontend.lower.checksum import checksums
@@ -15,17 +15,6 @@ from p4c.frontend.lower.context import SCALARS, LowerContext, RefusalError, cont
 from p4c.frontend.lower.deparser import deparser
 from p4c.frontend.lower.states.parser import lower_parser
 from p4c.frontend.lower.storage import allocate, bits_of, new_header, pad
-from p4c.frontend.lower.values import (
-    Aggregate,
-    Bindings,
-    BlockValue,
-    ExternValue,
-    HeaderValue,
-    StackValue,
-    UnionValue,
-    Value,
-    leaves,
-)
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar
 from p4c.model.expressions import FieldRef
@@ -40,7 +29,7 @@ _V1SWITCH = {"p": 4, "vr": 2, "ig": 3, "eg": 3, "ck": 2, "dep": 2}  # how many p
 def lower(program: ast.P4Program, checked: Checked, diagnostics: Diagnostics, file: str) -> Draft:
     """The checked program as BMv2 will see it; refusals go to `diagnostics`."""
     made = Draft(file=file, errors=dict(checked.errors))
-    frame = Bindings(None, "")
+    frame = values.Bindings(None, "")
     expressions = expression.EXPRESSIONS | operator.EXPRESSIONS
     statements = statement.STATEMENTS | loop.STATEMENTS
     cx = LowerContext(made, checked, diagnostics, expressions, statements, frame, frame)
@@ -60,8 +49,8 @@ def _lower(cx: LowerContext, program: ast.P4Program) -> None:
     _need_core(cx, main.span or NOWHERE)
     blocks = _blocks(cx, main)
     hdr, meta, standard = _storage(cx, blocks["p"])
-    packet = ExternValue(Extern(_extern(cx, "packet_in"), "packet_in"), "packet")
-    packet_out = ExternValue(Extern(_extern(cx, "packet_out"), "packet_out"), "packet")
+    packet = values.ExternValue(Extern(_extern(cx, "packet_in"), "packet_in"), "packet")
+    packet_out = values.ExternValue(Extern(_extern(cx, "packet_out"), "packet_out"), "packet")
     _bind(blocks["p"], [packet, hdr, meta, standard])
     lower_parser(cx, blocks["p"])
     for name, key in (("verify", "vr"), ("ingress", "ig"), ("egress", "eg"), ("compute", "ck")):
@@ -112,7 +101,7 @@ def _extern(cx: LowerContext, name: str) -> ast.ExternDecl:
     return t.declaration
 
 
-def _blocks(cx: LowerContext, main: Symbol) -> dict[str, BlockValue]:
+def _blocks(cx: LowerContext, main: Symbol) -> dict[str, values.BlockValue]:
     t, callee = main.type, main.value
     span = main.span or NOWHERE
     if not isinstance(t, ApplicableType) or t.name != "V1Switch" or not isinstance(callee, Callee):
@@ -134,7 +123,7 @@ def _blocks(cx: LowerContext, main: Symbol) -> dict[str, BlockValue]:
     return blocks
 
 
-def _storage(cx: LowerContext, parser: BlockValue) -> tuple[Value, Value, Value]:
+def _storage(cx: LowerContext, parser: values.BlockValue) -> tuple[values.Value, values.Value, values.Value]:
     _, headers, metadata, standard = parser.symbol.parameters
     span = headers.declaration.span
     std_type = strip(standard.type)
@@ -146,17 +135,17 @@ def _storage(cx: LowerContext, parser: BlockValue) -> tuple[Value, Value, Value]
         if not isinstance(t, CompositeType) or t.kind != "struct":
             raise RefusalError(f"the {what} of the parser must be a struct, not {info.type}", info.declaration.span)
     hdr = allocate(cx, "", headers.type, span, top=True)
-    for leaf in leaves(hdr):
-        if not isinstance(leaf, HeaderValue | StackValue | UnionValue):
+    for leaf in values.leaves(hdr):
+        if not isinstance(leaf, values.HeaderValue | values.StackValue | values.UnionValue):
             message = "the headers struct holds headers, stacks and unions only; move other fields to the metadata"
             cx.refuse(RefusalError(message, span))
             break
-        if isinstance(leaf, HeaderValue):
+        if isinstance(leaf, values.HeaderValue):
             cx.program.named.add(leaf.header.index)
     meta = allocate(cx, "userMetadata", metadata.type, metadata.declaration.span)
     meta_type = strip(metadata.type)
     assert isinstance(meta_type, CompositeType)
-    assert isinstance(meta, Aggregate)
+    assert isinstance(meta, values.Aggregate)
     lists: dict[int, list[FieldRef]] = {}
     _field_lists(cx, meta_type, meta, [], lists)
     for place, (index, fields) in enumerate(lists.items()):
@@ -164,11 +153,11 @@ def _storage(cx: LowerContext, parser: BlockValue) -> tuple[Value, Value, Value]
     return hdr, meta, std
 
 
-def _standard_metadata(cx: LowerContext, t: CompositeType) -> Aggregate:
+def _standard_metadata(cx: LowerContext, t: CompositeType) -> values.Aggregate:
     fields: list[Field] = []
     kind = HeaderType(STANDARD_METADATA, fields)
     header = new_header(cx, STANDARD_METADATA, kind, True)
-    members: dict[str, Value] = {}
+    members: dict[str, values.Value] = {}
     for f in t.fields.values():
         place = FieldRef(header, add_field(fields, f.name, bits_of(f.type)))
         members[f.name] = Scalar(place, strip(f.type))
@@ -178,11 +167,11 @@ def _standard_metadata(cx: LowerContext, t: CompositeType) -> Aggregate:
     pad(fields)
     cx.program.header_types[STANDARD_METADATA] = kind
     cx.names.add(STANDARD_METADATA)
-    return Aggregate(t, members)
+    return values.Aggregate(t, members)
 
 
 def _field_lists(
-    cx: LowerContext, t: CompositeType, record: Aggregate, inherited: list[int], lists: dict[int, list[FieldRef]]
+    cx: LowerContext, t: CompositeType, record: values.Aggregate, inherited: list[int], lists: dict[int, list[FieldRef]]
 ) -> None:
     """Lists of the metadata fields that `@field_list(…)` tags; a tag on a struct covers what is in it."""
     for f in t.fields.values():
@@ -196,7 +185,7 @@ def _field_lists(
                         raise RefusalError("@field_list takes numbers known at compile time", a.span)
                     indices.append(number)
         value = record.members[f.name]
-        if isinstance(value, Aggregate) and isinstance(strip(f.type), CompositeType):
+        if isinstance(value, values.Aggregate) and isinstance(strip(f.type), CompositeType):
             inner = strip(f.type)
             assert isinstance(inner, CompositeType)
             _field_lists(cx, inner, value, indices, lists)
@@ -206,12 +195,12 @@ def _field_lists(
             lists.setdefault(index, []).extend(places)
 
 
-def _bind(block: BlockValue, values: list[Value]) -> None:
-    for info, value in zip(block.symbol.parameters, values, strict=True):
+def _bind(block: values.BlockValue, arguments: list[values.Value]) -> None:
+    for info, value in zip(block.symbol.parameters, arguments, strict=True):
         block.frame.bind(info.symbol, value)
 
 
-def _pipeline(cx: LowerContext, name: str, block: BlockValue) -> None:
+def _pipeline(cx: LowerContext, name: str, block: values.BlockValue) -> None:
     cx.block = name
     cx.pipeline = DraftPipeline(name, [], span=block.declaration.span)
     cx.program.pipelines.append(cx.pipeline)

@@ -6,6 +6,7 @@ from functools import partial
 from graphlib import CycleError, TopologicalSorter
 
 from p4c.entries import ActionCall, Entry, Exact, Lpm, Match, Range, Ternary
+from p4c.model import pipelines
 from p4c.model.actions import Action
 from p4c.model.expressions import Kind, ValidBit
 from p4c.model.externs import Calculation, Counter, Meter
@@ -14,23 +15,12 @@ from p4c.model.loading.cursor import JsonCursor
 from p4c.model.loading.expressions import kinded
 from p4c.model.loading.externs import algorithm, calculation_inputs
 from p4c.model.loading.scope import LoadScope, declare, named, numbered, packet_header
-from p4c.model.pipelines import (
-    ActionCallNode,
-    ActionProfile,
-    Conditional,
-    DefaultAction,
-    InitialEntry,
-    Key,
-    Node,
-    Pipeline,
-    Table,
-)
 
 _LOOSENESS = ("exact", "lpm", "ternary", "range")
 _HIT, _MISS = "__HIT__", "__MISS__"
 
 
-def read_pipeline(root: JsonCursor, name: str, scope: LoadScope) -> Pipeline:
+def read_pipeline(root: JsonCursor, name: str, scope: LoadScope) -> pipelines.Pipeline:
     matches = [at for at in root.list_of("pipelines") if at.get("name").text() == name]
     if len(matches) != 1:
         root.fail(f"pipelines must hold exactly one called {name!r}, as simple_switch expects")
@@ -41,7 +31,7 @@ def read_pipeline(root: JsonCursor, name: str, scope: LoadScope) -> Pipeline:
     )
     sections = (*at.list_of("tables"), *at.list_of("conditionals"), *at.list_of("action_calls"))
     names = {node.get("name").text() for node in sections}
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, pipelines.Node] = {}
     for table in at.list_of("tables"):
         declare(nodes, table, "node", partial(_table, table, names, scope))
     for i, item in enumerate(at.list_of("conditionals")):
@@ -52,14 +42,14 @@ def read_pipeline(root: JsonCursor, name: str, scope: LoadScope) -> Pipeline:
         TopologicalSorter({node.name: _followers(node) for node in nodes.values()}).prepare()
     except CycleError as error:
         at.fail(f"a packet could go round for ever: {', '.join(error.args[1])}")
-    return Pipeline(name, _next(at.find("init_table"), names), nodes, profiles, at.source())
+    return pipelines.Pipeline(name, _next(at.find("init_table"), names), nodes, profiles, at.source())
 
 
-def _followers(node: Table | Conditional | ActionCallNode) -> set[str]:
+def _followers(node: pipelines.Table | pipelines.Conditional | pipelines.ActionCallNode) -> set[str]:
     """The nodes to which a packet may go from this one."""
-    if isinstance(node, Conditional):
+    if isinstance(node, pipelines.Conditional):
         names = {node.if_true, node.if_false}
-    elif isinstance(node, ActionCallNode):
+    elif isinstance(node, pipelines.ActionCallNode):
         names = {node.next}
     else:
         names = {node.next_hit, node.next_miss, node.next_without_action, *node.next_by_action.values()}
@@ -74,28 +64,28 @@ def _next(at: JsonCursor | None, names: set[str]) -> str | None:
     return at.text()
 
 
-def _conditional(index: int, at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> Conditional:
+def _conditional(index: int, at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> pipelines.Conditional:
     condition = kinded(at.get("expression"), scope, Kind.BOOL)
     if_true, if_false = _next(at.find("true_next"), names), _next(at.find("false_next"), names)
-    return Conditional(name, index, condition, if_true, if_false, at.source())
+    return pipelines.Conditional(name, index, condition, if_true, if_false, at.source())
 
 
-def _action_call(index: int, at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> ActionCallNode:
+def _action_call(index: int, at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> pipelines.ActionCallNode:
     action = numbered(scope.actions_by_id, at.get("action_id"), "action")
     if action.parameters:
         at.fail(f"action {action.name!r} has parameters, so it cannot be called from the control")
-    return ActionCallNode(name, index, action, _next(at.find("next_node"), names))
+    return pipelines.ActionCallNode(name, index, action, _next(at.find("next_node"), names))
 
 
-def _profile(at: JsonCursor, scope: LoadScope, name: str) -> ActionProfile:
+def _profile(at: JsonCursor, scope: LoadScope, name: str) -> pipelines.ActionProfile:
     selector = None
     selector_at = at.find("selector")
     if selector_at is not None:
         selector = Calculation(f"{name}.selector", -1, algorithm(selector_at), calculation_inputs(selector_at, scope))
-    return ActionProfile(name, len(scope.profiles), at.get("max_size").integer(), selector, at.source())
+    return pipelines.ActionProfile(name, len(scope.profiles), at.get("max_size").integer(), selector, at.source())
 
 
-def _table(at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> Table:
+def _table(at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> pipelines.Table:
     kind = at.get("type").text()
     if kind not in ("simple", "indirect", "indirect_ws"):
         at.fail(f"a table is of type simple, indirect or indirect_ws, not {kind!r}")
@@ -123,7 +113,7 @@ def _table(at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> Tabl
     size = at.find("max_size")
     if size is None and entries_at is None:
         at.fail("a table needs max_size or entries")
-    table = Table(
+    table = pipelines.Table(
         name=name,
         index=scope.table_count,
         match=match,
@@ -148,11 +138,11 @@ def _table(at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> Tabl
     return table
 
 
-def _key(at: JsonCursor, scope: LoadScope) -> Key:
+def _key(at: JsonCursor, scope: LoadScope) -> pipelines.Key:
     match, target = at.get("match_type").text(), at.get("target")
     if match == "valid":
         header = packet_header(scope.headers, target)
-        return Key(at.get_or("name", JsonCursor.text, header.name), "exact", ValidBit(header), 1)
+        return pipelines.Key(at.get_or("name", JsonCursor.text, header.name), "exact", ValidBit(header), 1)
     if match not in _LOOSENESS:
         at.unsupported(f"the match type {match!r}; there are: {', '.join(_LOOSENESS)}, valid")
     field = scope.field(target)
@@ -160,7 +150,7 @@ def _key(at: JsonCursor, scope: LoadScope) -> Key:
     mask = at.find("mask")
     name = at.get_or("name", JsonCursor.text, ".".join(part.text() for part in target.items()))
     full = (1 << width) - 1
-    return Key(name, match, field, width, None if mask is None else mask.hexbits((width + 7) // 8 * 8) & full)
+    return pipelines.Key(name, match, field, width, None if mask is None else mask.hexbits((width + 7) // 8 * 8) & full)
 
 
 def _actions(at: JsonCursor, scope: LoadScope) -> tuple[Action, ...]:
@@ -219,24 +209,26 @@ def _arguments(at: JsonCursor, action: Action) -> tuple[int, ...]:
     return tuple(v.hexbits(p.width_bits) for v, p in zip(values, action.parameters, strict=True))
 
 
-def _default(at: JsonCursor | None, actions: tuple[Action, ...], scope: LoadScope) -> DefaultAction | None:
+def _default(at: JsonCursor | None, actions: tuple[Action, ...], scope: LoadScope) -> pipelines.DefaultAction | None:
     if at is None:
         return None
     action = numbered(scope.actions_by_id, at.get("action_id"), "action")
     if action not in actions:
         at.fail(f"the default action {action.name!r} is not an action of the table")
     const = [at.get_or(key, JsonCursor.boolean, False) for key in ("action_const", "action_entry_const")]
-    return DefaultAction(action, _arguments(at.get("action_data"), action), any(const))
+    return pipelines.DefaultAction(action, _arguments(at.get("action_data"), action), any(const))
 
 
-def _entries(at: JsonCursor, keys: tuple[Key, ...], actions: tuple[Action, ...]) -> tuple[InitialEntry, ...]:
+def _entries(
+    at: JsonCursor, keys: tuple[pipelines.Key, ...], actions: tuple[Action, ...]
+) -> tuple[pipelines.InitialEntry, ...]:
     items = at.items()
     # In the JSON the smaller number wins; in P4Runtime and here the larger one does.
     numbers = [item.get_or("priority", JsonCursor.integer, 0) for item in items]
     top = max(numbers, default=0) + 1
     by_id = {a.id: a for a in actions}
     looser = any(k.match in ("ternary", "range") for k in keys)
-    entries: list[InitialEntry] = []
+    entries: list[pipelines.InitialEntry] = []
     for item, number in zip(items, numbers, strict=True):
         match_at = item.get("match_key").items(len(keys))
         matches = tuple(_match(m, k) for m, k in zip(match_at, keys, strict=True))
@@ -244,14 +236,14 @@ def _entries(at: JsonCursor, keys: tuple[Key, ...], actions: tuple[Action, ...])
         action = numbered(by_id, action_at.get("action_id"), "action of this table")
         call = ActionCall(action.name, _arguments(action_at.get("action_data"), action))
         entry = Entry(matches, call, top - number if looser else 0)
-        entries.append(InitialEntry(entry, number, item.source()))
+        entries.append(pipelines.InitialEntry(entry, number, item.source()))
     seen = {(initial.entry.matches, initial.entry.priority) for initial in entries}
     if len(seen) != len(entries):
         at.fail("two initial entries match the same keys with the same priority")
     return tuple(entries)
 
 
-def _match(at: JsonCursor, key: Key) -> Match:
+def _match(at: JsonCursor, key: pipelines.Key) -> Match:
     kind = at.get("match_type").text()
     width = key.width_bits
     if kind == "valid" and isinstance(key.target, ValidBit):
