@@ -7,9 +7,9 @@ from dataclasses import replace
 from math import exp, log
 from random import Random
 
-from judging import PaperRow, checks
+from judging import PaperRow
 from judging.checks import Check
-from scenarios import places
+from scenarios import link_flap, places
 from scenarios.scenario import Scenario, Setting, TimedFault, only_training, phases
 
 MINUTES = 10
@@ -55,15 +55,7 @@ def timeline(setting: Setting) -> list[TimedFault]:
 
 
 def judge(setting: Setting) -> Sequence[Check]:
-    return [
-        *checks.always(),
-        checks.reference_load(),
-        checks.faults_happened(at_least=int(setting.phases["faults"] // MINUTE_S)),
-        checks.faults_felt(),
-        checks.fault_cost(),
-        checks.drift(),
-        checks.planes_even(0.05, phase="faults"),
-    ]
+    return link_flap.checks_of(int(setting.phases["faults"] // MINUTE_S))
 
 
 _TEN_MINUTES = Scenario(

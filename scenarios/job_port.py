@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from judging import PaperRow, jobs
+from judging import jobs
 from judging.checks import Check
 from scenarios import job
 from scenarios.scenario import Setting, TimedFault
@@ -31,9 +31,5 @@ SCENARIO = replace(
     ),
     timeline=timeline,
     checks=judge,
-    paper=(
-        PaperRow(
-            "6/7", "a T0's transceiver flaps a link of 4 NICs (50K-GPU job)", "25 % dip for a minute, no QP failed"
-        ),
-    ),
+    paper=job.SCENARIO.paper[1:],
 )

@@ -53,10 +53,15 @@ def flaps(setting: Setting, per_minute: float) -> list[TimedFault]:
 
 
 def judge(setting: Setting) -> Sequence[Check]:
+    return checks_of(FLAPS_MIN)
+
+
+def checks_of(flaps_min: int) -> Sequence[Check]:
+    """The checks of a training loop under at least so many flaps."""
     return [
         *checks.always(),
         checks.reference_load(),
-        checks.faults_happened(at_least=FLAPS_MIN),
+        checks.faults_happened(at_least=flaps_min),
         checks.faults_felt(),
         checks.fault_cost(),
         checks.drift(),

@@ -59,19 +59,8 @@ def show(rows: Mapping[str, Sequence[Row]], form: str) -> None:
     if form == "json":
         sys.stdout.write(json.dumps({"unit": "packets", **rows}) + "\n")
         return
-    port_columns = (
-        "IFACE",
-        "PEER",
-        "RX_OK",
-        "RX_DRP",
-        "TX_OK",
-        "TX_DRP",
-        "TRIM_PKTS",
-        "ECN_MARKED",
-        *GAUGES,
-        *PAUSES,
-        "DROPS",
-    )
+    counted = ["IFACE", "PEER", "RX_OK", "RX_DRP", "TX_OK", "TX_DRP", "TRIM_PKTS", "ECN_MARKED"]
+    port_columns = (*counted, *GAUGES, *PAUSES, "DROPS")
     class_columns = ("IFACE", "CLASS", "RX", "TX", "TRIM_PKTS", "ECN_MARKED", "DROPS")
     tables = [table(rows["ports"], port_columns), table(rows["classes"], class_columns)]
     sys.stdout.write("\n\n".join(filter(None, tables)) + "\n" if any(tables) else "all counters are zero\n")
