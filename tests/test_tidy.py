@@ -81,8 +81,9 @@ def folders_are_small(root: Path, files: list[Path]) -> Iterator[str]:
 
 
 def folders_have_readmes(root: Path, files: list[Path]) -> Iterator[str]:
-    """A folder of many files says what it holds; one without Python may leave that to a folder above."""
-    for folder in sorted({path.parent for path in files}):
+    """A folder of many files says what it holds; one without Python may leave that to a folder above, and tests to the
+    first line of each file."""
+    for folder in sorted({path.parent for path in files if path.relative_to(root).parts[0] != "tests"}):
         inside = [path for path in files if path.parent == folder]
         if len(inside) > FILES_WITHOUT_README_MAX:
             data = not any(path.suffix == ".py" for path in inside)
