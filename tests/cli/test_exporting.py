@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from topo.address import usid_address
 from topo.graph import PortRef, peer
 from topo.node import Switch
 from topo.path import hops, path_da, paths
-from topo.plan import Plan
 from topo.planfile import load_plan
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -101,9 +99,7 @@ def shifted(address: ipaddress.IPv6Address) -> ipaddress.IPv6Address:
 
 @pytest.mark.parametrize("plan", [PLAN, *SMALL.values()], ids=["tiny", *SMALL])
 @pytest.mark.parametrize(("form", "read"), [(frr, frr_table), (sonic, sonic_table)], ids=["frr", "sonic"])
-def test_packets_follow_the_exported_routes_along_every_path(
-    form: Callable[[Plan, Switch], str], read: Callable[[str], tuple[ipaddress.IPv6Network, Table]], plan: Plan
-) -> None:
+def test_packets_follow_the_exported_routes_along_every_path(form, read, plan) -> None:
     read_tables = {switch: read(form(plan, switch)) for switch in plan.switches()}
     source, destination = plan.host("h0"), plan.host(f"h{plan.host_count - 1}")
     for path in paths(plan, source, destination):
