@@ -302,9 +302,7 @@ def at_work(tree: Tree) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_whatever_ends_a_build_leaves_no_process_and_the_next_build_works(
-    tree: Tree, at_work: subprocess.Popen[str], number: signal.Signals
-) -> None:
+def test_whatever_ends_a_build_leaves_no_process_and_the_next_build_works(tree, at_work, number) -> None:
     at_work.send_signal(number)
     at_work.wait(60)
     eventually(lambda: not workers(tree), "a process is left", 60)

@@ -56,9 +56,7 @@ def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("write", [files.write, files.write_named, files.write_new])
-def test_a_full_disk_is_told_with_the_file_that_met_it(
-    write: Callable[[Path, str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_told_with_the_file_that_met_it(write, tmp_path, monkeypatch) -> None:
     """The system's own error of a write says nothing of a file."""
     opened = os.fdopen
 
@@ -93,9 +91,7 @@ def test_a_file_that_a_user_names_is_replaced_and_what_is_no_file_is_written_to(
 
 
 @pytest.mark.parametrize("write", [files.write, files.write_named, files.write_new])
-def test_a_folder_that_is_missing_is_told_with_the_file_that_was_to_be_there(
-    tmp_path: Path, write: Callable[[Path, str], object]
-) -> None:
+def test_a_folder_that_is_missing_is_told_with_the_file_that_was_to_be_there(tmp_path, write) -> None:
     with pytest.raises(FileNotFoundError) as raised:
         write(tmp_path / "gone" / "a.txt", "text")
     assert error_line(raised.value) == f"{tmp_path / 'gone' / 'a.txt'}: no such file or directory"

@@ -58,9 +58,7 @@ def test_a_command_keeps_its_own_status_and_ctrl_c_has_its_own() -> None:
 
 
 @pytest.mark.parametrize(("user", "given", "left"), [(0, 0o000, 0o022), (0, 0o077, 0o077), (1000, 0o002, 0o002)])
-def test_what_root_makes_others_may_not_change(
-    user: int, given: int, left: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_root_makes_others_may_not_change(user, given, left, monkeypatch, tmp_path) -> None:
     def command() -> int:
         (tmp_path / "made").mkdir()
         return 0

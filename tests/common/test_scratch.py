@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -220,9 +219,7 @@ def linked_lock(made: Path, victim: Path) -> None:
 
 
 @pytest.mark.parametrize("swap", [linked_folder, linked_lock])
-def test_a_folder_that_is_replaced_before_its_lock_is_made_leads_nowhere(
-    swap: Callable[[Path, Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_is_replaced_before_its_lock_is_made_leads_nowhere(swap, tmp_path, monkeypatch) -> None:
     """By the user in whose folder root makes it."""
     victim = tmp_path / "victim"
     victim.mkdir()
