@@ -102,9 +102,7 @@ def test_only_an_answer_to_the_election_makes_a_primary(update: str) -> None:
         P4RuntimeClient(channels, "p0l0", address).as_primary()
 
 
-def test_a_switch_that_never_answers_an_election_is_named_with_the_time(
-    tiny: Plan, pipelines: Pipelines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_switch_that_never_answers_an_election_is_named_with_the_time(tiny, pipelines, monkeypatch) -> None:
     def silent(requests: Any) -> Iterator[bytes]:
         for _ in requests:
             pass
