@@ -150,9 +150,7 @@ def test_any_json_is_answered_once(transport: str, conversation: list[dict[str, 
 
 
 @pytest.mark.parametrize("transport", factory.NAMES)
-def test_more_queue_pairs_than_the_nic_has_are_refused_and_nothing_is_kept(
-    transport: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_queue_pairs_than_the_nic_has_are_refused_and_nothing_is_kept(transport, monkeypatch) -> None:
     monkeypatch.setattr("endpoint.nic.nic.QPS_MAX", 100)
     host = make_host(transport, [])
     prepare = {**PREPARE, "kind": "mix", "ranks": ["h0", "h1", "h2"], "options": {"qps": 40, "sizes": [[1, 1]]}}

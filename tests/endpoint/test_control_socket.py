@@ -86,9 +86,7 @@ def readable(descriptor: int) -> bool:
     return bool(poll.poll(0))
 
 
-def test_a_client_beyond_the_limit_takes_the_place_of_the_one_that_was_silent_longest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_beyond_the_limit_takes_the_place_of_the_one_that_was_silent_longest(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(servers, "CLIENTS_MAX", 3)
     driver, path = FakeDriver(), tmp_path / "s"
     server = ControlServer(path, driver, pong, line_bytes_max=1000)
@@ -108,9 +106,7 @@ def test_a_client_beyond_the_limit_takes_the_place_of_the_one_that_was_silent_lo
     assert not path.exists()
 
 
-def test_clients_beyond_the_limit_are_told_so_while_all_others_wait_for_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clients_beyond_the_limit_are_told_so_while_all_others_wait_for_answers(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(servers, "CLIENTS_MAX", 3)
     driver, path = FakeDriver(), tmp_path / "s"
     server = ControlServer(path, driver, lambda request, reply: None, line_bytes_max=1000)
@@ -153,9 +149,7 @@ def test_clients_are_turned_away_while_no_descriptor_is_free_and_served_when_one
     server.close()
 
 
-def test_a_server_whose_spare_descriptor_was_taken_pauses_and_has_one_again_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_whose_spare_descriptor_was_taken_pauses_and_has_one_again_later(tmp_path, monkeypatch) -> None:
     """As where another thread is quicker: there is nothing left to turn a client away with."""
     driver, path, pauses = FakeDriver(), tmp_path / "s", list[float]()
     server = ControlServer(path, driver, pong, line_bytes_max=1000)

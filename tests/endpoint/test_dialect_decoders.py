@@ -107,9 +107,7 @@ def test_wireshark_reads_ev_operation_and_ports_with_the_same_setting(tmp_path: 
 
 @needs_tshark
 @pytest.mark.parametrize(("text", "se", "m"), [("default", True, False), ("mrc-client", False, True)])
-def test_wireshark_names_the_upper_bits_of_bth_byte_1_by_the_dialect(
-    tmp_path: Path, text: str, se: bool, m: bool
-) -> None:
+def test_wireshark_names_the_upper_bits_of_bth_byte_1_by_the_dialect(tmp_path, text, se, m) -> None:
     frame = build(wire.Bth(0xD1, 1, 1, solicited=True), wire.Aeth(0x1F, 1).pack())  # bit 7
     (values,) = dissected(tmp_path, frame, options=("-o", f"mrc.dialect:{text}"))
     assert [values[f"mrc.{bit}"][0] in ("1", "True") for bit in ("se", "m")] == [se, m]

@@ -83,9 +83,7 @@ def test_the_first_error_of_a_queue_pair_is_the_first_completion_that_is_one(mak
 
 @BOTH
 @pytest.mark.parametrize("loss", [0.0, 0.1])
-def test_empty_and_other_writes_complete_once_and_in_order_whatever_is_lost(
-    make: Callable[..., Wire], loss: float
-) -> None:
+def test_empty_and_other_writes_complete_once_and_in_order_whatever_is_lost(make, loss) -> None:
     made, rng = make(seed=3), Random(5)
     flow = Flow(made, psn=2**24 - 50)
     for link in made.links.values():

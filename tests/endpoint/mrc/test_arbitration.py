@@ -1,14 +1,12 @@
 """Whose turn it is: control against data by weight, queue pairs against each other by bytes, in both transports."""
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.roce.endpoint import RoceEndpoint
-from endpoint.transport import Transport
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
@@ -51,9 +49,7 @@ def data_share(wire: Wire, flow: Flow, control_load: float, round_trips: int = 2
 
 @TRANSPORTS
 @pytest.mark.parametrize(("load", "least"), [(0.0, 0.97), (0.2, 0.75), (0.95, 0.65), (2.0, 0.65)])
-def test_data_is_not_starved_by_control_frames(
-    make: Callable[..., Transport], choices: dict[str, Any], load: float, least: float
-) -> None:
+def test_data_is_not_starved_by_control_frames(make, choices, load, least) -> None:
     """Ten control frames of 154 bytes to a data frame of 4,234 leave data 73 % of the line, however many there are."""
     wire = Wire(make=make, rate_bps=RATE_BPS, mark=False, **choices)
     assert data_share(wire, Flow(wire), load) >= least
@@ -80,9 +76,7 @@ def test_ten_control_frames_go_before_a_data_frame_and_all_of_them_where_no_data
 @pytest.mark.parametrize(
     ("make", "choices", "size"), [(Endpoint, {}, 512), (RoceEndpoint, ROCE, 2048)], ids=["mrc", "roce"]
 )
-def test_queue_pairs_take_turns_of_bytes_and_not_of_packets(
-    make: Callable[..., Transport], choices: dict[str, Any], size: int
-) -> None:
+def test_queue_pairs_take_turns_of_bytes_and_not_of_packets(make, choices, size) -> None:
     wire = Wire(hosts=3, make=make, rate_bps=RATE_BPS, mark=False, **choices)
     small, large = Flow(wire, "h0", "h1", seed=1), Flow(wire, "h0", "h2", seed=2)
     end_ns = 300 * wire.base_rtt_ns

@@ -51,9 +51,7 @@ def test_each_step_takes_the_attributes_of_the_apis_table_and_query_finds_them()
         (QPState.INIT, None, "rnr_retry", "no attribute 'rnr_retry' to modify; valid: ev_profile_id, "),
     ],
 )
-def test_an_attribute_at_the_wrong_time_is_refused_with_the_right_times(
-    state: QPState, step: QPState | None, name: str, words: str
-) -> None:
+def test_an_attribute_at_the_wrong_time_is_refused_with_the_right_times(state, step, name, words) -> None:
     qp, _ = in_state(state)
     before = dict(qp.values)
     with pytest.raises(VerbError, match=words):

@@ -130,9 +130,7 @@ def read(native: ModuleType, data: bytes, counted: bool = False) -> tuple[Any, .
 
 @given(st.binary(max_size=40), st.integers(-3, 50), st.binary(min_size=1, max_size=4))
 @example(b"\xff" * 8, 0, b"\xff" * 4)
-def test_numbers_and_bytes_of_a_frame_are_read_as_in_python(
-    native: ModuleType, data: bytes, at: int, part: bytes
-) -> None:
+def test_numbers_and_bytes_of_a_frame_are_read_as_in_python(native, data, at, part) -> None:
     for plain, in_c, size in ((codec.u16, native.u16, 2), (codec.u32, native.u32, 4), (codec.u64, native.u64, 8)):
         for given_data in (data, exactly(data)):
             if 0 <= at <= len(data) - size:
@@ -200,9 +198,7 @@ def test_a_counted_write_is_the_frame_without_its_payload(native: ModuleType, si
 
 
 @given(COUNTED_SIZES, st.integers(0, 138 * 8 - 1))
-def test_a_counted_write_with_any_bit_flipped_is_read_by_both_or_by_neither(
-    native: ModuleType, size: int, bit: int
-) -> None:
+def test_a_counted_write_with_any_bit_flipped_is_read_by_both_or_by_neither(native, size, bit) -> None:
     counted = native.write(headers(0), *WRITE_FIELDS, None, 0, size, b"")
     broken = bytearray(counted)
     broken[bit // 8] ^= 1 << bit % 8
@@ -264,16 +260,7 @@ def test_a_sack_with_a_number_that_its_header_has_no_room_for_is_refused(native:
     st.sampled_from([PORT_ADDRESS, HERE, LIST, None]), st.sampled_from([4791, 4971]),
 )  # fmt: skip
 @example(b"", wire.Opcode.WRITE_ONLY, 0, 0, HERE, PORT_ADDRESS, 4791)
-def test_it_reads_what_the_plain_codec_reads(
-    native: ModuleType,
-    payload: bytes,
-    opcode: int,
-    flags: int,
-    traffic_class: int,
-    dst: bytes,
-    outer: bytes | None,
-    port: int,
-) -> None:
+def test_it_reads_what_the_plain_codec_reads(native, payload, opcode, flags, traffic_class, dst, outer, port) -> None:
     data = written(
         payload, opcode, flags, 5, 1 << 40, traffic_class=traffic_class, dst=dst, outer=outer, udp_dport=port
     )
@@ -293,9 +280,7 @@ def test_the_usual_frames_are_read(native: ModuleType) -> None:
 
 @settings(max_examples=300)
 @given(st.integers(0, 1 << 32), st.integers(0, 3), st.booleans(), st.booleans())
-def test_a_damaged_frame_is_read_by_both_or_by_neither(
-    native: ModuleType, seed: int, flips: int, cut: bool, mend: bool
-) -> None:
+def test_a_damaged_frame_is_read_by_both_or_by_neither(native, seed, flips, cut, mend) -> None:
     chance = Random(seed)
     data = bytearray(written(chance.randbytes(chance.randrange(200)), 0xC6, 0, 5, 1 << 40))
     for _ in range(flips):
@@ -402,9 +387,7 @@ def test_wrong_arguments_raise_and_touch_nothing(native: ModuleType) -> None:
 
 @given(st.binary(max_size=60), st.binary(max_size=60), st.integers(-2, 70), st.integers(-2, 70), st.integers(-2, 70))
 @example(b"12345678", b"abcdefgh", 2, 3, 5)
-def test_it_places_what_a_slice_would(
-    native: ModuleType, memory: bytes, data: bytes, at: int, start: int, size: int
-) -> None:
+def test_it_places_what_a_slice_would(native, memory, data, at, start, size) -> None:
     buffer = array.array("B", memory)
     inside = min(at, start, size) >= 0 and at + size <= len(memory) and start + size <= len(data)
     if inside:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -81,9 +80,7 @@ def life(seed: int, count: int, **settings: Any) -> list[Any]:
 @pytest.mark.skipif(FORM.compiled, reason="what is compiled takes its own codec, and no other")
 @pytest.mark.parametrize("settings", [{}, {"timestamps": True}, {"dialect": "mrc-client"}], ids=str)
 @pytest.mark.parametrize("seed", range(3))
-def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
-    native: ModuleType, monkeypatch: pytest.MonkeyPatch, seed: int, settings: dict[str, Any]
-) -> None:
+def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(native, monkeypatch, seed, settings) -> None:
     calls: Counter[str] = Counter()
 
     def counting(name: str) -> Callable[..., Any]:

@@ -73,9 +73,7 @@ def test_random_loss_costs_little_more_than_what_is_lost(evs_per_plane: int, los
 
 @pytest.mark.parametrize(("loss", "most"), [(1.0, 4.0), (0.5, 8.0)])
 @pytest.mark.parametrize("evs_per_plane", [1, 4, 32])
-def test_a_plane_that_fails_in_silence_is_left_within_a_few_round_trips(
-    evs_per_plane: int, loss: float, most: float
-) -> None:
+def test_a_plane_that_fails_in_silence_is_left_within_a_few_round_trips(evs_per_plane, loss, most) -> None:
     round_trips, share = leaving(evs_per_plane, loss)
     assert round_trips <= most
     assert share > 0.73  # three planes of four carry on

@@ -267,9 +267,7 @@ def test_each_parameter_of_the_profile_is_used(name: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("shrinks", [True, False])
-def test_an_inferred_loss_takes_its_bytes_off_the_window_by_uecs_text_and_nothing_by_the_simulator(
-    shrinks: bool,
-) -> None:
+def test_an_inferred_loss_takes_its_bytes_off_the_window_by_uecs_text_and_nothing_by_the_simulator(shrinks) -> None:
     """UEC 3.6.13.5: "OnInferredLoss" takes the packet's bytes off cwnd, down to a packet, with trims as well. It is no
     sample of the average delay, and triggers no quick adapt: little arrived, and no cut follows."""
     cc = make(losses_shrink=shrinks)

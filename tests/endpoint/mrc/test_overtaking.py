@@ -1,7 +1,6 @@
 """Packets of one EV cannot overtake each other: what a SACK proves lost at once, and what it does not."""
 
 from dataclasses import dataclass, field
-from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -161,9 +160,7 @@ def cumulative(arrived: set[int]) -> int:
 
 @settings(max_examples=300, deadline=None)
 @given(networks(150), st.randoms(use_true_random=False))
-def test_no_packet_that_arrives_is_taken_for_lost_whatever_the_order_of_sacks(
-    packets: list[Packet], rng: Random
-) -> None:
+def test_no_packet_that_arrives_is_taken_for_lost_whatever_the_order_of_sacks(packets, rng) -> None:
     """Each arrival may cause a SACK with a bitmap anywhere; SACKs are lost, late and heard in any order."""
     one = sender()
     one.send(*(packet.ev for packet in packets))

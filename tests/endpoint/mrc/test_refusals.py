@@ -93,9 +93,7 @@ def test_a_nak_is_repeated_once_per_probe_interval_however_much_arrives() -> Non
 
 
 @pytest.mark.parametrize("in_c", [False, pytest.param(True, marks=INTERPRETED_ONLY)])
-def test_a_write_draws_the_nak_again_in_either_codec(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, in_c: bool
-) -> None:
+def test_a_write_draws_the_nak_again_in_either_codec(request, monkeypatch, in_c) -> None:
     bench = refused_bench()
     bench.wait(5)
     (write,) = bench.write()

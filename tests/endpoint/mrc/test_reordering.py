@@ -106,9 +106,7 @@ def test_an_acknowledgement_that_an_original_caused_is_no_answer_to_its_copy(
 
 
 @pytest.mark.parametrize(("spread", "later"), [(0.2, 0), (0.9, 0), (3.0, 0), (10.0, 60)])
-def test_planes_of_unequal_delay_cause_few_retransmissions_and_none_once_the_spread_is_known(
-    spread: float, later: int
-) -> None:
+def test_planes_of_unequal_delay_cause_few_retransmissions_and_none_once_the_spread_is_known(spread, later) -> None:
     base = Wire().base_rtt_ns
     wire = Wire(plane_delays_ns=(1_000, 1_000, 1_000, 1_000 + int(spread * base)), mark=False)
     flow = Flow(wire)

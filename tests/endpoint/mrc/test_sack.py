@@ -1,7 +1,6 @@
 """What the responder reports, when it does, and what the requester makes of it."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -336,9 +335,7 @@ def test_a_trimmed_packet_that_the_window_holds_back_needs_no_patience() -> None
 
 
 @pytest.mark.parametrize(("setting", "waits"), [({}, 3), ({"trims_before_wait": 0}, 0), ({"trims_before_wait": 3}, 8)])
-def test_a_packet_that_is_trimmed_again_and_again_leaves_the_step_of_what_trims_it(
-    setting: dict[str, Any], waits: int
-) -> None:
+def test_a_packet_that_is_trimmed_again_and_again_leaves_the_step_of_what_trims_it(setting, waits) -> None:
     bench = Bench(**setting)
     sent = bench.write(1)
     waited = 0
@@ -451,9 +448,7 @@ def test_a_nack_for_a_copy_that_was_replaced_is_ignored() -> None:
 
 
 @pytest.mark.parametrize(("dscp", "mark"), [(20, PathMark.SKIP_ONCE), (22, PathMark.NONE)])
-def test_a_packet_marked_trimmed_that_is_whole_is_delivered_and_its_path_signal_counts(
-    dscp: int, mark: PathMark
-) -> None:
+def test_a_packet_marked_trimmed_that_is_whole_is_delivered_and_its_path_signal_counts(dscp, mark) -> None:
     bench = Bench(sack_threshold_bytes=1 << 20)
     bench.qp_a.post_write(0, bench.region, 0, 10, bench.target.va, bench.target.rkey)
     (sent,) = bench.writes()

@@ -33,9 +33,7 @@ TRANSPORTS = pytest.mark.parametrize("make", [Wire, roce_wire], ids=["mrc", "roc
 
 @TRANSPORTS
 @pytest.mark.parametrize("length", [1, 2, 3, 4095, 4096, 4097, 8192, 100_001])
-def test_writes_of_every_kind_of_length_arrive_with_and_without_immediate(
-    length: int, make: Callable[..., Wire]
-) -> None:
+def test_writes_of_every_kind_of_length_arrive_with_and_without_immediate(length, make) -> None:
     wire = make()
     flow = Flow(wire)
     flow.post(length)
@@ -174,9 +172,7 @@ FOREIGN = 0x05  # of RoCE, which MRC does not have
         (Opcode.ENDPOINT_REQUEST, 4971, True), (FOREIGN, 5000, False), (FOREIGN, 4971, False),
     ],
 )  # fmt: skip
-def test_a_packet_for_another_udp_port_is_for_us_only_if_the_port_is_one_of_mrcs(
-    opcode: int, port: int, answered: bool
-) -> None:
+def test_a_packet_for_another_udp_port_is_for_us_only_if_the_port_is_one_of_mrcs(opcode, port, answered) -> None:
     """Writes come in on the usual way, operations on the plain one."""
     bench = Bench()
     bench.post(1)

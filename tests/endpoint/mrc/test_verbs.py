@@ -355,9 +355,7 @@ def test_any_other_opcode_is_counted_and_dropped(opcode: int) -> None:
         (Opcode.WRITE_ONLY_IMM, 99), (Opcode.WRITE_LAST_IMM, 99), (Opcode.WRITE_LAST_IMM, 4096 + 101),
     ],
 )  # fmt: skip
-def test_a_last_packet_that_does_not_fit_the_length_of_its_message_is_an_unexpected_event(
-    opcode: Opcode, length: int
-) -> None:
+def test_a_last_packet_that_does_not_fit_the_length_of_its_message_is_an_unexpected_event(opcode, length) -> None:
     bench = Bench()
     bench.qp_b.post_recv(0)
     bench.qp_a.post_write(0, bench.region, 0, 100, bench.target.va, bench.target.rkey, 7)

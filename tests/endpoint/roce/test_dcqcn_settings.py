@@ -39,9 +39,7 @@ def test_each_notification_cuts_by_half_of_alpha_and_raises_alpha_by_the_gain(na
 
 
 @pytest.mark.parametrize(("name", "additive"), [("default", 0.4), ("aggressive", 0.1), ("most_aggressive", 0.1)])
-def test_after_five_steps_of_fast_recovery_the_target_rises_by_the_additive_increase(
-    name: str, additive: float
-) -> None:
+def test_after_five_steps_of_fast_recovery_the_target_rises_by_the_additive_increase(name, additive) -> None:
     dcqcn = made(name)
     dcqcn.on_cnp(0)  # 100 to 50
     dcqcn.on_cnp(0)  # alpha is still 1: 50 to 25, target 50

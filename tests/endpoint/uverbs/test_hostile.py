@@ -390,9 +390,7 @@ def test_mangled_messages_over_the_socket_harm_nobody_else(mrc):
     eventually(lambda: len(os.listdir("/proc/self/fd")) == held, "all their descriptors are closed")
 
 
-def test_a_program_hears_why_it_was_cut_off_although_its_last_message_was_never_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_program_hears_why_it_was_cut_off_although_its_last_message_was_never_read(monkeypatch) -> None:
     """The kernel tells of the reset before it hands out what the agent had said."""
     agent, program = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     monkeypatch.setenv(uverbs.STEPPED, f"{program.detach()}:h0")
