@@ -32,9 +32,7 @@ def found(*runs: Run) -> dict[str, Finding]:
         ({"waiting": 0.5}, {"slow_step_ns": 10**9}, None),
     ],
 )
-def test_the_baseline_must_fail_or_be_slower_and_the_evidence_sound(
-    made_up: Build, mrc: dict[str, Any], roce: dict[str, Any], holds: bool | None
-) -> None:
+def test_the_baseline_must_fail_or_be_slower_and_the_evidence_sound(made_up, mrc, roce, holds) -> None:
     claim = found(made_up(**mrc), made_up(**roce, changed=ROCE))["baseline worse"]
     assert claim.holds is holds, claim.reason
 
@@ -91,9 +89,7 @@ def test_the_sentences_name_both_runs_and_their_ratios_in_either_order(made_up: 
     ("after_s", "routes"),
     [(None, "its routes never change"), (0.1, "its routes avoid a dead link after 0.1 s"), (0.0, "after 0 s")],
 )
-def test_a_comparison_says_that_the_baseline_has_one_plane_and_when_it_is_rerouted(
-    made_up: Build, after_s: float | None, routes: str
-) -> None:
+def test_a_comparison_says_that_the_baseline_has_one_plane_and_when_it_is_rerouted(made_up, after_s, routes) -> None:
     """Only the baseline is ever rerouted: beside another transport this is no second difference."""
     findings = found(made_up(), made_up(changed={**ROCE, "reconvergence_s": after_s}))
     assert findings["like with like"].holds is True
@@ -151,9 +147,7 @@ def test_other_faults_are_not_the_same_timeline_but_the_single_planes_are(made_u
         ({"abandoned": False}, {"vanished": 5}, None),  # nothing was trimmed
     ],
 )
-def test_without_trimming_packets_vanish_and_paths_are_abandoned(
-    made_up: Build, trimmed: dict[str, Any], dropped: dict[str, Any], holds: bool | None
-) -> None:
+def test_without_trimming_packets_vanish_and_paths_are_abandoned(made_up, trimmed, dropped, holds) -> None:
     def build(abandoned: bool = True, **changes: Any) -> Run:
         return Run([line for line in made_up(**changes).lines if abandoned or line["kind"] != "ev"])
 

@@ -120,9 +120,7 @@ def paced(run: Run, shares: dict[str, float]) -> Run:
         ({"reference": 1.0, "heal": 0.9, "faults": 0.7}, False, 0.737),
     ],
 )
-def test_a_flow_is_compared_with_itself_before_and_after(
-    made_up: Build, shares: dict[str, float], holds: bool | None, share: float
-) -> None:
+def test_a_flow_is_compared_with_itself_before_and_after(made_up, shares, holds, share) -> None:
     finding = checks.flow_kept("victim", 0.95)(paced(long(made_up()), shares))
     assert finding.holds is holds, finding.reason
     assert finding.figures["faults_mbps"] / finding.figures["calm_mbps"] == pytest.approx(share, abs=0.005)

@@ -92,9 +92,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("length_ms", "cost", "explained", "verdict", "without"), TABLE)
-def test_a_stall_explains_what_a_fault_seems_to_cost(
-    made_up: Build, length_ms: int, cost: float, explained: float, verdict: bool | None, without: bool | None
-) -> None:
+def test_a_stall_explains_what_a_fault_seems_to_cost(made_up, length_ms, cost, explained, verdict, without) -> None:
     run = stalled(made_up(), [(14.5, length_ms)])
     found = verdict_of(run, own_checks())
     assert found.holds is verdict, [finding for finding in found.findings if finding.holds is not True]

@@ -33,9 +33,7 @@ texts = st.lists(
 
 
 @given(files=st.lists(texts, max_size=3), torn=st.booleans())
-def test_a_stored_journal_holds_what_a_merged_journal_holds(
-    files: list[bytes], torn: bool, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_stored_journal_holds_what_a_merged_journal_holds(files, torn, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("journal")
     paths = [folder / f"{number}.jsonl" for number in range(len(files))]
     for path, text in zip(paths, files, strict=True):
