@@ -69,9 +69,7 @@ END LC_NUMERIC
 
 
 @pytest.mark.skipif(shutil.which("localedef") is None, reason="no localedef: apt-get install libc-bin")
-def test_numbers_do_not_follow_the_locale_of_the_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sanitized: Run
-) -> None:
+def test_numbers_do_not_follow_the_locale_of_the_program(tmp_path, monkeypatch, sanitized) -> None:
     (tmp_path / "comma.src").write_text(COMMA)
     words = ["localedef", "-c", "-i", str(tmp_path / "comma.src"), "-f", "ANSI_X3.4-1968", str(tmp_path / "comma")]
     subprocess.run(words, check=False, capture_output=True)  # it warns of what this locale lacks

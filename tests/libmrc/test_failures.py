@@ -32,9 +32,7 @@ def run(program: str, case: str, **limits: int) -> None:
 
 
 @pytest.mark.parametrize("messages", [1, 2])
-def test_the_first_request_that_a_dead_agent_has_not_got_is_the_bad_one(
-    messages: int, program: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_request_that_a_dead_agent_has_not_got_is_the_bad_one(messages, program, monkeypatch) -> None:
     if messages == 2:
         monkeypatch.setenv("WHOLE_MESSAGE", "1")
     run(program, "gone")

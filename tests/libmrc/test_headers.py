@@ -22,9 +22,7 @@ def ocp() -> Path:
 
 @pytest.mark.parametrize("version", ["LATEST", "(1,0,0)", "(1,0,1)"])
 @pytest.mark.parametrize("header", ["mrc.h", "mrc_ctl.h"])
-def test_every_structure_constant_and_signature_is_that_of_ocp(
-    header: str, version: str, ocp: Path, tmp_path: Path
-) -> None:
+def test_every_structure_constant_and_signature_is_that_of_ocp(header, version, ocp, tmp_path) -> None:
     kinds = ("MRC_API_VER", "MRC_CTL_API_VER")[: 1 + (header == "mrc_ctl.h")]
     words = tuple(f"-D{kind}_USED={kind}{'_' * version.isalpha()}{version}" for kind in kinds)
     ours = declarations(header, INCLUDE, tmp_path, words)

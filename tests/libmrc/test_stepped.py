@@ -63,9 +63,7 @@ def test_programs_in_c_are_stepped_and_repeat_to_the_nanosecond(tmp_path: Path) 
     assert pages_written(program, tmp_path / "again") == [here, there]
 
 
-def test_the_program_of_the_docs_is_a_program_of_a_run_in_virtual_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_program_of_the_docs_is_a_program_of_a_run_in_virtual_time(tmp_path, capsys) -> None:
     program = compiled(ROOT / "docs" / "programs" / "first_write.c", tmp_path)
     words = ["run", "smoke", "--world", "simulated", "--plain", "--runs", str(tmp_path / "runs"), "--ranks", "h0,h1"]
     assert cli.main([*words, "--program", f"{program} {{rank}} {{folder}}"]) == 3  # over before the first fault
