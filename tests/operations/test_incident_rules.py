@@ -7,7 +7,7 @@ import pytest
 from operations.incident import solving
 from operations.incident.draw import Hidden, draw
 from operations.incident.kind import KINDS, LEVELS, AnswerError, canonical, check_answer, kinds_of, nodes_of, type_of
-from operations.incident.score import Named, score
+from operations.incident.score import score
 from operations.incident.words import ARGUMENTS, WordsError, parse, spelled
 from tests.helpers.incidents import TINY
 
@@ -69,9 +69,7 @@ SWAP = Hidden("swapped-cables", "p0l0-p0s0", 0.0, names={"other": "p0l0-p0s1"})
         ((), (("h0", "late-host"), ("h1", "late-host"), ("h2", "late-host")), "wrong", 0.0, -1.0),
     ],
 )
-def test_answers_are_scored_by_component_and_kind(
-    hidden: tuple[Hidden, ...], named: tuple[Named, ...], word: str, points: float, net: float
-) -> None:
+def test_answers_are_scored_by_component_and_kind(hidden, named, word, points, net) -> None:
     found = score(TINY, hidden, named)
     assert (found.word, found.points, found.net) == (word, points, net)
 

@@ -34,9 +34,7 @@ def test_the_question_offers_every_reason_and_does_not_name_the_answer(tmp_path:
     assert incident.tickets[0] in question
 
 
-def test_an_export_has_a_case_per_incident_and_the_answers_of_tools(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_export_has_a_case_per_incident_and_the_answers_of_tools(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr("operations.incident.openrca.ROUNDS", 6)
     cases = tmp_path / "cases"
     assert main(["incident", "export", str(cases), "--seeds", "1"]) == 0
