@@ -58,9 +58,7 @@ def expected(usids: int, hop_limit: int) -> tuple[int, int] | None:
 
 @settings(max_examples=300)  # the first packet compiles the program
 @given(st.sampled_from(PROGRAMS), st.sampled_from(ENGINES), containers, st.integers(0, 255), st.integers(1, 4))
-def test_a_container_is_shifted_and_sent_as_arithmetic_says(
-    program: str, kind: str, usids: int, hop_limit: int, in_port: int
-) -> None:
+def test_a_container_is_shifted_and_sent_as_arithmetic_says(program, kind, usids, hop_limit, in_port) -> None:
     switch = node(program, kind)
     switch.receive(in_port, frame((BLOCK << USIDS | usids).to_bytes(16, "big"), hop_limit=hop_limit, payload=b"inside"))
     sent = [(s.port, s.frame) for s in switch.drain(1000)]
