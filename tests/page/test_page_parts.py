@@ -148,9 +148,7 @@ def test_a_fault_that_is_in_force_twice_ends_with_its_second_end(opened: browser
         ([("runner", "begin"), ("lab", "begin"), ("lab", "end")], 1),
     ],
 )
-def test_in_virtual_time_each_line_of_the_lab_is_a_change_by_hand(
-    said: list[tuple[str, str]], left: int, opened: browsers.Page
-) -> None:
+def test_in_virtual_time_each_line_of_the_lab_is_a_change_by_hand(said, left, opened) -> None:
     options: Line = {"t_ns": 0, "node": "runner", "kind": "options", "world": "simulated"}
     lines = [fault(place * S, state, 20, node) for place, (node, state) in enumerate(said, 1)]
     told(opened, [options, *lines], len(said) * S)
