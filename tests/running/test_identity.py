@@ -155,9 +155,7 @@ def test_a_comparison_names_what_was_edited(made_up: Callable[..., Run], name: s
         ({}, "only one of them recorded its P4 program, scenario and code"),
     ],
 )
-def test_nothing_follows_from_what_is_edited_in_more_than_one_place(
-    made_up: Callable[..., Run], second: dict[str, Any], words: str
-) -> None:
+def test_nothing_follows_from_what_is_edited_in_more_than_one_place(made_up, second, words) -> None:
     holds, reason = said(made_up, {"hashes": HASHES}, second)
     assert holds is None
     assert words in reason

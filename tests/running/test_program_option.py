@@ -179,9 +179,7 @@ def run_with(tmp_path: Path, stop_ns: int, fault_ns: int | None) -> Run:
         (None, None, "the program was over after 0.0 s, before any fault; give it more to do"),
     ],
 )
-def test_a_program_shows_something_of_faults_that_came_while_it_ran(
-    fault_ns: int | None, holds: bool | None, reason: str, tmp_path: Path
-) -> None:
+def test_a_program_shows_something_of_faults_that_came_while_it_ran(fault_ns, holds, reason, tmp_path) -> None:
     finding = commands.under_faults()(run_with(tmp_path, 10, fault_ns))
     assert (finding.holds, finding.reason) == (holds, reason)
 

@@ -58,9 +58,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("fault", "ends", "share", "said"), FAULTS, ids=lambda value: str(value))
-def test_trace_and_paths_say_what_is_in_force_and_where_a_packet_ends(
-    fault: tuple[str, str] | tuple[str, str, float], ends: str | None, share: float, said: str
-) -> None:
+def test_trace_and_paths_say_what_is_in_force_and_where_a_packet_ends(fault, ends, share, said) -> None:
     explainer = PlanExplainer(PLAN, faults=[make_fault(PLAN, *fault)])
     path = next(paths(PLAN, PLAN.host("h0"), PLAN.host("h3")))
     frame = data_frame(PLAN, path, 100)

@@ -4,7 +4,6 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -89,9 +88,7 @@ def never(region: MemoryRegion, at: int, frame: bytes | memoryview, start: int, 
 @pytest.mark.parametrize("bug", [beside, at_the_start, never])
 @pytest.mark.parametrize("kind", ["permutation", "all_reduce", "all_to_all"])
 @pytest.mark.parametrize("counted", [False, True], ids=["real", "counted"])
-def test_packets_in_wrong_places_are_found_with_and_without_payload(
-    bug: Callable[..., bool], kind: str, counted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packets_in_wrong_places_are_found_with_and_without_payload(bug, kind, counted, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(responder, "place", bug)
     run = RandomRun(3)
     run.transport, run.faults = transport("mrc"), []
