@@ -176,9 +176,7 @@ def with_drain(run: Run, drain: Drain, hosts: tuple[str, ...], back_s: int = 18)
         ((), 20, False),
     ],
 )
-def test_every_host_must_keep_off_the_drained_spine(
-    made_up: Callable[..., Run], drain: Drain, hosts: tuple[str, ...], back_s: int, holds: bool
-) -> None:
+def test_every_host_must_keep_off_the_drained_spine(made_up, drain, hosts, back_s, holds) -> None:
     finding = maintenance.drained(drain.setting)(with_drain(made_up(), drain, hosts, back_s))
     assert finding.holds is holds, finding.reason
 
