@@ -155,9 +155,7 @@ def test_an_algorithm_with_a_quarter_of_the_nic_is_not_first_in_what_leads() -> 
         ((40e6, 0.880), "worse", Ranking(2, 2, 2)),
     ],
 )
-def test_a_difference_below_a_point_is_certain_and_does_not_matter(
-    other: tuple[float, float], meaning: str, rank: Ranking
-) -> None:
+def test_a_difference_below_a_point_is_certain_and_does_not_matter(other, meaning, rank) -> None:
     match = match_of(mrc=(40e6, 0.9), other=other)
     own = {one.metric.name: one for _, one in results([match]) if one.algorithm == "other"}["goodput_kept"]
     assert (own.meaning, own.rank) == (meaning, rank)
@@ -384,9 +382,7 @@ class Quarter(Selection):
 
 
 @pytest.mark.slow
-def test_a_selection_of_one_port_of_four_is_never_first_by_what_the_page_leads_with(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_selection_of_one_port_of_four_is_never_first_by_what_the_page_leads_with(tmp_path, capsys) -> None:
     (tmp_path / "quarter.py").write_text(QUARTER)
     words = ["contest", "--algorithms", f"mrc,{tmp_path}/quarter.py:Quarter", "--scenario", "grey-link,incast"]
     assert main([*words, "--seeds", "6", "--format", "json", "--runs", str(tmp_path / "runs")]) in (0, 3)

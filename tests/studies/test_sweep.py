@@ -325,9 +325,7 @@ def wait_for_rows(process: subprocess.Popen[str], runs: Path, count: int) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_where_it_was(
-    how: signal.Signals, tmp_path: Path
-) -> None:
+def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_where_it_was(how, tmp_path) -> None:
     path, runs = write_quick(tmp_path), tmp_path / "runs"
     process = start(path, runs, 5000)
     wait_for_rows(process, runs, 3)
