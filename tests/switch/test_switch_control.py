@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -86,9 +85,7 @@ def test_a_device_stops_starts_crashes_and_is_replaced(client: ControlClient) ->
         ("shutdown", {}, "shutdown: this process does not offer it"),
     ],
 )
-def test_a_refusal_names_the_thing_and_the_valid_choices(
-    client: ControlClient, op: str, arguments: dict[str, Any], message: str
-) -> None:
+def test_a_refusal_names_the_thing_and_the_valid_choices(client, op, arguments, message) -> None:
     with pytest.raises(ControlError) as refused:
         client.call(op, **arguments)
     assert message in str(refused.value)

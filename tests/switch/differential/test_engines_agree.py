@@ -16,9 +16,7 @@ STEPS = 120
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_random_packets_entries_and_times_give_the_same(
-    name: str, seed: int, compiled: Callable[[str], Program]
-) -> None:
+def test_random_packets_entries_and_times_give_the_same(name, seed, compiled) -> None:
     Scenario(compiled(name), seed).run(STEPS)
 
 

@@ -1,12 +1,10 @@
 """Both engines refuse what cannot be in the same words, and keep what they had."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, Optional, Range, Ternary
-from p4c.model import Program
 from switch.engine import EngineError, MeterConfig, PortConfig, QueueConfig, Replica
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine
@@ -59,9 +57,7 @@ REQUESTS: list[tuple[str, tuple[Any, ...], str]] = [
 
 
 @pytest.mark.parametrize(("operation", "arguments", "says"), REQUESTS)
-def test_a_request_that_cannot_be_is_refused_in_the_same_words(
-    operation: str, arguments: tuple[Any, ...], says: str, compiled: Callable[[str], Program]
-) -> None:
+def test_a_request_that_cannot_be_is_refused_in_the_same_words(operation, arguments, says, compiled) -> None:
     program = compiled("matching.p4" if operation == "insert_entry" else "stateful.p4")
     words = []
     for engine in (ReferenceEngine(), NativeEngine()):

@@ -48,9 +48,7 @@ def test_a_missing_program_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"(got {tmp_path}: a directory)" in capsys.readouterr().err
 
 
-def test_a_program_with_warnings_is_refused_where_they_are_errors(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_with_warnings_is_refused_where_they_are_errors(tmp_path, capsys) -> None:
     program = PROGRAMS / "tunnel.p4"  # as p4lang's advanced_tunnel does, it counts by a header that it has just removed
     for _ in range(2):  # the second time from the cache
         assert main(["compile", str(program), "-o", str(tmp_path / "out"), "--Werror"]) == 1
@@ -138,9 +136,7 @@ def test_a_file_that_would_now_be_found_first_compiles_again(source: Path, tmp_p
     assert compile_program(source, cache, include_paths=[near]) == before
 
 
-def test_a_result_with_other_includes_is_no_result_for_a_program_that_may_not_have_them(
-    source: Path, tmp_path: Path
-) -> None:
+def test_a_result_with_other_includes_is_no_result_for_a_program_that_may_not_have_them(source, tmp_path) -> None:
     cache = tmp_path / "cache"
     compile_program(source, cache)
     with pytest.raises(CompileError, match="cannot find the file"):

@@ -38,9 +38,7 @@ def test_every_phase_has_bad_programs() -> None:
 
 
 @pytest.mark.parametrize("path", CASES, ids=str)
-def test_a_bad_program_is_rejected_by_its_phase_with_the_golden_message(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bad_program_is_rejected_by_its_phase_with_the_golden_message(path, monkeypatch) -> None:
     monkeypatch.chdir(BAD)
     with pytest.raises(CompileError) as caught:
         Compilation(path).run()

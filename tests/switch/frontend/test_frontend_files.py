@@ -208,9 +208,7 @@ def cost(path: Path) -> int:
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("size", [3 * MB // 8, SOURCE_BYTES_MAX // 8 - 10_000], ids=["too long", "just not too long"])
-def test_a_source_costs_at_most_ten_times_its_size(
-    text: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_costs_at_most_ten_times_its_size(text, size, tmp_path, monkeypatch) -> None:
     """Of an eighth of the size that is allowed: counting each byte of a longer one takes a minute."""
     monkeypatch.setattr("p4c.frontend.parse.preprocessor.SOURCE_BYTES_MAX", SOURCE_BYTES_MAX // 8)
     path = program(tmp_path, "#define A 1\n")
@@ -221,9 +219,7 @@ def test_a_source_costs_at_most_ten_times_its_size(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", DENSE)
-def test_a_source_full_of_tokens_costs_at_most_ten_times_its_size(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_full_of_tokens_costs_at_most_ten_times_its_size(text, tmp_path, monkeypatch) -> None:
     """All limits are a sixteenth of the real ones."""
     size = SOURCE_BYTES_MAX // 16 - 10_000
     monkeypatch.setattr("p4c.frontend.parse.preprocessor.SOURCE_BYTES_MAX", SOURCE_BYTES_MAX // 16)

@@ -53,9 +53,7 @@ def test_a_header_becomes_invalid_by_its_invalid_value(tmp_path: Path) -> None:
         ("resubmit({m.x});", "resubmit_preserving_field_list"),
     ],
 )
-def test_deprecated_names_of_v1model_are_taken_with_a_note_of_todays_names(
-    call: str, today: str, tmp_path: Path
-) -> None:
+def test_deprecated_names_of_v1model_are_taken_with_a_note_of_todays_names(call, today, tmp_path) -> None:
     """p4c's v1model.p4 (34b86e9) declares them as deprecated, with these names in their place."""
     (warning,) = Made(tmp_path, ingress=call).warnings
     assert "is deprecated" in warning
@@ -138,9 +136,7 @@ def test_a_switch_in_an_action_is_taken_with_a_warning(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ["assert", "assume"])
 @pytest.mark.parametrize("condition", ["m.x == 0", "hdr.h.a == 2", "hdr.h.isValid() && m.x > 3"])
-def test_an_assertion_that_fails_is_told_by_the_trace_and_changes_no_packet(
-    condition: str, word: str, tmp_path: Path
-) -> None:
+def test_an_assertion_that_fails_is_told_by_the_trace_and_changes_no_packet(condition, word, tmp_path) -> None:
     """p4c's v1model.p4: what happens is the target's; the intent is to record which failed. SAI P4 has some."""
     made = Made(tmp_path, ingress=f"{word}({condition});")
     trace = Trace()

@@ -196,9 +196,7 @@ REFUSED: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
         for row in rows
     ],
 )
-def test_a_complaint_names_the_place_and_the_rule_or_what_is_not_supported(
-    steer: dict[str, Any], error: type[ModelError], change: Callable[[dict[str, Any]], object], message: str
-) -> None:
+def test_a_complaint_names_the_place_and_the_rule_or_what_is_not_supported(steer, error, change, message) -> None:
     with pytest.raises(error, match=message):
         load(changed(steer, change))
 

@@ -92,9 +92,7 @@ def start(plane: NativeDataPlane, config: DeviceConfig, program: Program, receiv
     return engine
 
 
-def test_frames_cross_the_switch_between_interfaces_of_another_namespace(
-    wires: Wires, plane: NativeDataPlane, leaf: Program
-) -> None:
+def test_frames_cross_the_switch_between_interfaces_of_another_namespace(wires, plane, leaf) -> None:
     engine = start(plane, device(wires), leaf)
     with wires.open(1) as source, wires.open(2) as sink:
         for number in range(200):
@@ -218,9 +216,7 @@ def test_a_vlan_tag_survives(wires: Wires, plane: NativeDataPlane, passthrough: 
         assert [received_frame(sink) for _ in range(3)] == [tagged, service_tagged, FRAME]
 
 
-def test_a_checksum_that_was_left_to_hardware_is_completed(
-    wires: Wires, plane: NativeDataPlane, passthrough: Program
-) -> None:
+def test_a_checksum_that_was_left_to_hardware_is_completed(wires, plane, passthrough) -> None:
     """A host's own UDP leaves a veth with half a checksum."""
     plane.create(device(wires), lambda *_: None).load(passthrough)
     wires.hosts.run("ip", "address", "replace", "192.0.2.1/24", "dev", "h1")
@@ -235,9 +231,7 @@ def test_a_checksum_that_was_left_to_hardware_is_completed(
     assert ones_complement_sum(pseudo + frame[34:]) == 0xFFFF
 
 
-def test_frames_that_nobody_read_in_time_are_counted(
-    wires: Wires, plane: NativeDataPlane, passthrough: Program
-) -> None:
+def test_frames_that_nobody_read_in_time_are_counted(wires, plane, passthrough) -> None:
     engine = plane.create(device(wires), lambda *_: None)
     engine.load(passthrough)
     assert isinstance(engine, DrivenEngine)
@@ -278,9 +272,7 @@ def received_frame(sink: socket.socket) -> bytes:
     return data
 
 
-def test_devices_stop_and_crash_without_touching_each_other(
-    wires: Wires, plane: NativeDataPlane, leaf: Program
-) -> None:
+def test_devices_stop_and_crash_without_touching_each_other(wires, plane, leaf) -> None:
     first = start(plane, device(wires, 1, (1, 2)), leaf)
     second = plane.create(DeviceConfig(2, "sw2", (PortSpec(1), PortSpec(2))), lambda *_: None)
     second.load(leaf)
@@ -342,9 +334,7 @@ def waits_without_end(thread: str) -> bool:
         ("s1", "/run/netns/none", r"interface s1 in the namespace /run/netns/none: cannot open the network namespace"),
     ],
 )
-def test_a_missing_interface_or_namespace_is_named(
-    wires: Wires, plane: NativeDataPlane, interface: str, netns: str | None, message: str
-) -> None:
+def test_a_missing_interface_or_namespace_is_named(wires, plane, interface, netns, message) -> None:
     gc.collect()  # files of earlier tests would be closed in between
     open_before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(SwitchConfigError, match=message):

@@ -105,9 +105,7 @@ FAR = (
 
 @pytest.mark.parametrize("index", FAR, ids=range(len(FAR)))
 @pytest.mark.parametrize("read", [cell, element])
-def test_an_index_that_is_negative_or_above_64_bits_is_outside_of_any_array(
-    read: Wrap, index: Json, document: Json
-) -> None:
+def test_an_index_that_is_negative_or_above_64_bits_is_outside_of_any_array(read, index, document) -> None:
     reference, native = results(document, read(index))
     assert len(reference) == len(FRAMES)
     assert native == reference

@@ -91,9 +91,7 @@ wait
 """
 
 
-def test_a_compiler_that_does_not_end_is_stopped_with_its_children(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compiler_that_does_not_end_is_stopped_with_its_children(tmp_path, monkeypatch) -> None:
     """The command of a compiler runs the compiler proper as its child, which keeps the pipes open."""
     script = tmp_path / "cc"
     script.write_text(COMPILER)

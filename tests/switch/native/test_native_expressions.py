@@ -47,9 +47,7 @@ def test_random_typed_expressions_agree(seed: int, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_expression_that_was_once_wrong_or_refused(
-    inputs: str, output: str, expression: str, given: str, wanted: str, tmp_path: Path
-) -> None:
+def test_an_expression_that_was_once_wrong_or_refused(inputs, output, expression, given, wanted, tmp_path) -> None:
     text = program(inputs, f"{output} z;", f"hdr.o.z = {expression};")
     frame = bytes.fromhex(given)
     for answers in results(text, [frame], tmp_path):

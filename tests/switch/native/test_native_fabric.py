@@ -56,9 +56,7 @@ def test_packet_logs_of_random_fabrics_are_the_same_and_show_every_fate(kinds: l
     assert set(fates) == set(Fate)
 
 
-def test_random_fabrics_agree_where_the_runtime_has_no_exchange(
-    kinds: list[Kind], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_random_fabrics_agree_where_the_runtime_has_no_exchange(kinds, monkeypatch) -> None:
     monkeypatch.setattr(binding, "exchange", lambda: None)
     assert sum(FabricLife(seed, kinds, native).live() for seed in range(4000, 4010)) > 30
 

@@ -5,7 +5,7 @@
 
 import copy
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +83,7 @@ def test_a_damaged_program_is_refused_or_runs_alike_on_both_engines(programs: li
     run(programs, seed)
 
 
-def test_a_header_that_becomes_metadata_or_metadata_that_becomes_a_header_is_refused_or_runs_alike(
-    programs: list[dict[str, Any]],
-) -> None:
+def test_a_header_that_becomes_metadata_or_metadata_that_becomes_a_header_is_refused_or_runs_alike(programs) -> None:
     """Found by a seed of the test above: a deparser that emits metadata."""
     refused = 0
     for program in programs:
@@ -131,9 +129,7 @@ def far_look_ahead(program: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [wide_header, long_input, long_register, far_look_ahead])
-def test_what_would_take_the_switchs_memory_or_stack_is_refused(
-    programs: list[dict[str, Any]], change: Callable[[dict[str, Any]], None]
-) -> None:
+def test_what_would_take_the_switchs_memory_or_stack_is_refused(programs, change) -> None:
     program = copy.deepcopy(next(each for each in programs if each["checksums"]))
     change(program)
     with pytest.raises(ModelError, match=r"131072|16384|268435456"):

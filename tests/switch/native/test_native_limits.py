@@ -74,9 +74,7 @@ def fill_ecmp(engine: Engine, program: Program) -> str:
         (GROUP_WEIGHT_MAX, 1),
     ],
 )
-def test_a_group_too_heavy_is_refused_and_the_one_before_stays(
-    engine: Engine, leaf: Program, weights: tuple[int, int]
-) -> None:
+def test_a_group_too_heavy_is_refused_and_the_one_before_stays(engine, leaf, weights) -> None:
     engine.load(leaf)
     profile = fill_ecmp(engine, leaf)
     total = sum(weights)

@@ -89,9 +89,7 @@ def test_a_list_has_the_data_as_p4info_says(store: EntityStore) -> None:
 
 
 @pytest.mark.parametrize(("timeout", "size"), [(0, 0), (0, 5), (S, 1)])
-def test_without_a_timeout_or_with_lists_of_one_each_digest_is_sent_at_once(
-    timeout: int, size: int, store: EntityStore
-) -> None:
+def test_without_a_timeout_or_with_lists_of_one_each_digest_is_sent_at_once(timeout, size, store) -> None:
     write(store, "INSERT", entry(store, timeout=timeout, size=size))
     packets(store, 3, "0100", "0200")
     lists = sent(store, 3)

@@ -160,9 +160,7 @@ def test_a_device_without_a_primary_drops_what_it_has_to_tell(native: Any) -> No
 
 
 @pytest.mark.root
-def test_a_controller_learns_where_hosts_are_and_forgets_those_that_are_silent(
-    namespace: Namespace, tmp_path: Path
-) -> None:
+def test_a_controller_learns_where_hosts_are_and_forgets_those_that_are_silent(namespace, tmp_path) -> None:
     netns = f"/proc/{namespace.holder.pid}/ns/net"
     ports = [{"port": port, "interface": f"s{port}", "netns": netns} for port in PORTS]
 

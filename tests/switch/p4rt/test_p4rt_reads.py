@@ -53,9 +53,7 @@ def test_the_wildcards_of_a_read_are_limited(client: Client, entity: str) -> Non
     )
 
 
-def test_an_answer_has_at_most_the_bytes_of_all_that_the_program_can_hold(
-    store: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_has_at_most_the_bytes_of_all_that_the_program_can_hold(store, monkeypatch) -> None:
     assert sum(map(len, batch.read(store, cells(2000)))) > 20_000
     monkeypatch.setattr(store.pipeline, "message_bytes_max", 20_000)
     with pytest.raises(P4RuntimeError) as refused:
@@ -198,9 +196,7 @@ def test_a_read_whose_device_crashes_between_its_parts_ends(harness: Harness, cl
 
 
 @pytest.mark.parametrize("slow", [False, True], ids=["reading", "not reading"])
-def test_a_long_answer_is_sent_while_it_is_collected(
-    harness: Harness, client: Client, monkeypatch: pytest.MonkeyPatch, slow: bool
-) -> None:
+def test_a_long_answer_is_sent_while_it_is_collected(harness, client, monkeypatch, slow) -> None:
     """However long: what its client has not taken yet is bounded. A client that takes nothing loses its answer, and
     others have the device again."""
     monkeypatch.setattr("switch.p4rt.server.AHEAD_BYTES", 20_000)

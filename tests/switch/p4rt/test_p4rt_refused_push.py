@@ -15,7 +15,6 @@ from switch.p4rt.p4info import parse_p4info_text
 from switch.p4rt.pipeline import PipelineCache
 from tests.helpers.p4.made import Made
 from tests.helpers.p4.programs import ENGINES, engine
-from tests.switch.p4rt.conftest import Harness
 
 TABLE = "action n() {{ }} table t {{ key = {{ m.x: range; }} actions = {{ n; }} {entries} }}"
 ENTRY = Entry((Range(1, 2),), ActionCall("I.n"), 1)
@@ -41,9 +40,7 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_an_engine_that_refuses_a_program_keeps_the_one_that_it_runs(
-    kind: str, good: tuple[str, bytes], bad: tuple[str, bytes]
-) -> None:
+def test_an_engine_that_refuses_a_program_keeps_the_one_that_it_runs(kind, good, bad) -> None:
     running: Any = engine(kind)
     running.load(load_program(good[1]))
     handle = running.insert_entry("I.t", ENTRY)
@@ -64,9 +61,7 @@ def test_a_program_with_an_entry_that_cannot_be_is_refused_before_any_device_has
     )
 
 
-def test_an_engine_is_given_a_program_after_everything_else_was_checked(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_is_given_a_program_after_everything_else_was_checked(harness, monkeypatch) -> None:
     client, _ = harness.ready()
     before: Program = harness.data_plane.engines[1].program
 

@@ -64,9 +64,7 @@ def test_members_are_written_together_and_read_back(store: EntityStore) -> None:
         (entry(id_=9), "MODIFY", "INVALID_ARGUMENT: no value set with id 9; value sets: 50331653 P.pairs"),
     ],
 )
-def test_what_the_specification_refuses_changes_nothing(
-    entity: Any, kind: str, message: str, store: EntityStore
-) -> None:
+def test_what_the_specification_refuses_changes_nothing(entity, kind, message, store) -> None:
     write(store, "MODIFY", entry((7, 8)))
     with pytest.raises(BatchError) as refused:
         write(store, kind, entity)

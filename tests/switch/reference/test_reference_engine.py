@@ -127,9 +127,7 @@ def test_a_direct_meter_colours_hits(compiled: Compiled) -> None:
     ("members", "said"),
     [([(1, 1), (9, 1)], "member of action profile In.chooser"), ([(1, 0)], "weight 0"), ([(1, 1 << 17)], "131072")],
 )
-def test_a_group_that_cannot_be_is_refused_and_the_one_before_stays(
-    compiled: Compiled, members: list[tuple[int, int]], said: str
-) -> None:
+def test_a_group_that_cannot_be_is_refused_and_the_one_before_stays(compiled, members, said) -> None:
     engine = engine_with(compiled("matching.p4"))
     engine.set_member("In.chooser", 1, ActionCall("In.set_value", (7,)))
     engine.set_group("In.chooser", 1, [(1, 1)])
@@ -151,9 +149,7 @@ def test_no_bytes_crash_the_programs(compiled: Compiled, frame: bytes, port: int
         assert trace.steps
 
 
-def test_a_switch_holds_so_many_packets_however_deep_its_queues_are(
-    compiled: Compiled, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_switch_holds_so_many_packets_however_deep_its_queues_are(compiled, monkeypatch) -> None:
     monkeypatch.setattr("switch.reference.engine.WAITING_PACKETS_MAX", 3)
     trace = Trace()
     engine = engine_with(compiled("steer.p4"), trace)

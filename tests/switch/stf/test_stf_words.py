@@ -124,9 +124,7 @@ def test_the_command_says_passed_or_failed_by_its_status(tmp_path: Path, capsys:
         (["trace", str(MATCHING), "--port", "511", "--packet", "00"], "port 511 is not configured"),
     ],
 )
-def test_bad_input_exits_with_2_and_names_it(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_exits_with_2_and_names_it(words, message, capsys) -> None:
     assert main(words) == 2
     assert message in capsys.readouterr().err
 
