@@ -381,9 +381,7 @@ def fat_tree(nodes: int, pod: int, radices: tuple[int, int, int, int, int], gbps
         (8192, 256, (16, 4, 16, 8, 32), (512, 128, 32)),  # _8os
     ],
 )
-def test_htsims_fat_trees_have_its_numbers_of_switches(
-    tmp_path: Path, nodes: int, pod: int, radices: tuple[int, int, int, int, int], switches: tuple[int, int, int]
-) -> None:
+def test_htsims_fat_trees_have_its_numbers_of_switches(tmp_path, nodes, pod, radices, switches) -> None:
     """NTOR, NAGG and NCORE as `fat_tree_topology.cpp` computes them: uplinks over the radix of the tier above."""
     tor = nodes // radices[0]
     agg = tor * radices[1] // radices[2]
