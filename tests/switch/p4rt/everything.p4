@@ -8,7 +8,6 @@ header packet_in_t { bit<9> ingress_port; bit<7> reason; }
 
 @controller_header("packet_out")
 header packet_out_t { bit<9> egress_port; bit<7> pad; }
-
 struct headers_t { packet_out_t packet_out; packet_in_t packet_in; ethernet_t ethernet; }
 struct metadata_t { bit<2> colour; bit<16> flow; }
 

@@ -1,12 +1,7 @@
 // Every operator on the two numbers of the packet, in several widths and signs.
 #include "../blocks.p4"
 
-header input_t {
-    bit<32> a;
-    bit<32> b;
-    bit<8>  c;
-    bit<8>  d;
-}
+header input_t { bit<32> a; bit<32> b; bit<8> c; bit<8> d; }
 
 header results_t {
     bit<32> sum;
@@ -40,10 +35,7 @@ header results_t {
     bit<128> huge;
 }
 
-struct headers_t {
-    input_t   in_;
-    results_t out_;
-}
+struct headers_t { input_t in_; results_t out_; }
 
 struct metadata_t { }
 

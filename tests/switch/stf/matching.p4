@@ -8,21 +8,9 @@ header keys_t {
     bit<8>  c;
 }
 
-header verdict_t {
-    bit<8>  hit;
-    bit<16> value;
-    bit<8>  colour;
-    bit<8>  after;
-}
-
-struct headers_t {
-    keys_t    keys;
-    verdict_t verdict;
-}
-
-struct metadata_t {
-    bit<8> colour;
-}
+header verdict_t { bit<8> hit; bit<16> value; bit<8> colour; bit<8> after; }
+struct headers_t { keys_t keys; verdict_t verdict; }
+struct metadata_t { bit<8> colour; }
 
 PARSER_OF(keys, P, headers_t, metadata_t)
 EMPTY_CHECKSUM(Check, headers_t, metadata_t)

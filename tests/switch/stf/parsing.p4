@@ -2,19 +2,9 @@
 #include "../blocks.p4"
 
 error { TooDeep }
-
-header kind_t {
-    bit<8> kind;
-}
-
-header label_t {
-    bit<15> value;
-    bit<1>  last;
-}
-
-header word_t {
-    bit<16> value;
-}
+header kind_t { bit<8> kind; }
+header label_t { bit<15> value; bit<1> last; }
+header word_t { bit<16> value; }
 
 header report_t {
     bit<8>  error_code;  // 0 none, 1 too short, 2 out of bounds, 3 too deep, 9 other
@@ -22,16 +12,8 @@ header report_t {
     bit<16> first;
 }
 
-struct headers_t {
-    kind_t     kind;
-    label_t[4] labels;
-    word_t     word;
-    report_t   report;
-}
-
-struct metadata_t {
-    bit<16> peeked;
-}
+struct headers_t { kind_t kind; label_t[4] labels; word_t word; report_t report; }
+struct metadata_t { bit<16> peeked; }
 
 parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     state start {

@@ -37,12 +37,7 @@ header output_t {
     bit<8>  checksum_error;
 }
 
-struct headers_t {
-    input_t  in_;
-    ipv4_t   ipv4;
-    tail_t   tail;
-    output_t out_;
-}
+struct headers_t { input_t in_; ipv4_t ipv4; tail_t tail; output_t out_; }
 
 struct metadata_t { }
 

@@ -41,10 +41,7 @@ const bit<8> RESUBMIT_ALWAYS = 12;
 const bit<8> TRUNCATE_MULTICAST = 13;
 const bit<8> SET_RID = 14;
 
-struct headers_t {
-    steer_t  steer;
-    report_t report;
-}
+struct headers_t { steer_t steer; report_t report; }
 
 struct metadata_t {
     @field_list(1)

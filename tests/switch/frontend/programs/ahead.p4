@@ -1,37 +1,12 @@
 // Looking ahead: at parts, at structures, in keys and under conditions. What is looked at must be there as a whole.
 #include "../../blocks.p4"
 
-header choice_t {
-    bit<8> way;
-}
-
-header seen_t {
-    bit<8> short;
-    bit<32> value;
-}
-
-struct small_t {
-    bit<4> high;
-    bit<7> middle;
-    bool low;
-    bit<8> last;
-}
-
-struct large_t {
-    bit<64> first;
-    bit<64> second;
-    bit<16> third;
-    bit<12> fourth;
-}
-
-struct headers_t {
-    seen_t seen;
-    choice_t choice;
-}
-
-struct metadata_t {
-    bit<32> value;
-}
+header choice_t { bit<8> way; }
+header seen_t { bit<8> short; bit<32> value; }
+struct small_t { bit<4> high; bit<7> middle; bool low; bit<8> last; }
+struct large_t { bit<64> first; bit<64> second; bit<16> third; bit<12> fourth; }
+struct headers_t { seen_t seen; choice_t choice; }
+struct metadata_t { bit<32> value; }
 
 parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     state start {

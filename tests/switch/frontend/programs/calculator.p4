@@ -1,13 +1,7 @@
 // Lookahead of a header and of its fields, constant entries, an action that calls another with computed arguments.
 #include "common.p4"
 
-header sum_t {
-    bit<8> mark;
-    bit<8> op;
-    bit<32> a;
-    bit<32> b;
-    bit<32> result;
-}
+header sum_t { bit<8> mark; bit<8> op; bit<32> a; bit<32> b; bit<32> result; }
 struct headers_t { ethernet_t ethernet; sum_t sum; }
 struct metadata_t { bit<8> seen; }
 

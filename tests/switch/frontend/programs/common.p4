@@ -11,11 +11,7 @@ typedef bit<9> port_t;
 
 const bit<16> TYPE_IPV4 = 0x0800;
 
-header ethernet_t {
-    mac_t dst;
-    mac_t src;
-    bit<16> type;
-}
+header ethernet_t { mac_t dst; mac_t src; bit<16> type; }
 
 header ipv4_t {
     bit<4> version;

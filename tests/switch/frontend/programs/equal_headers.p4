@@ -46,9 +46,5 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 }
 EMPTY_CONTROL(MyEgress, headers_t, metadata_t)
 EMPTY_CHECKSUM(MyCompute, headers_t, metadata_t)
-control MyDeparser(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.result);
-    }
-}
+control MyDeparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.result); } }
 V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;

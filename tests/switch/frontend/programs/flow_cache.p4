@@ -9,17 +9,9 @@ enum bit<8> opcode_t { NOTHING = 0, SEND_TO = 1 }
 enum bit<8> reason_t { UNKNOWN_FLOW = 1, BAD_OPCODE = 2 }
 
 @controller_header("packet_out")
-header packet_out_t {
-    opcode_t opcode;
-    bit<8> reserved;
-    bit<32> operand;
-}
+header packet_out_t { opcode_t opcode; bit<8> reserved; bit<32> operand; }
 @controller_header("packet_in")
-header packet_in_t {
-    bit<16> input_port;
-    reason_t reason;
-    opcode_t opcode;
-}
+header packet_in_t { bit<16> input_port; reason_t reason; opcode_t opcode; }
 struct metadata_t {
     @field_list(KEPT) port_t ingress_port;
     @field_list(KEPT) reason_t reason;

@@ -5,18 +5,10 @@
 const bit<16> TYPE_PROBE = 0x0812;
 
 header probe_t { bit<8> hops; }
-header record_t {
-    bit<1> bottom;
-    bit<7> switch_id;
-    bit<8> port;
-    bit<32> bytes;
-}
+header record_t { bit<1> bottom; bit<7> switch_id; bit<8> port; bit<32> bytes; }
 header forward_t { bit<8> port; }
 struct remaining_t { bit<8> count; }
-struct metadata_t {
-    bit<8> port;
-    remaining_t parsing;
-}
+struct metadata_t { bit<8> port; remaining_t parsing; }
 struct headers_t { ethernet_t ethernet; probe_t probe; record_t[RECORDS] records; forward_t[RECORDS] forwards; }
 
 parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {

@@ -3,18 +3,9 @@
 
 #define HOPS 2
 error { OptionTooShort }
-
-header option_t {
-    bit<1> copied;
-    bit<2> class;
-    bit<5> kind;
-    bit<8> length;
-}
+header option_t { bit<1> copied; bit<2> class; bit<5> kind; bit<8> length; }
 header count_t { bit<16> count; }
-header hop_t {
-    bit<32> switch_id;
-    bit<32> depth;
-}
+header hop_t { bit<32> switch_id; bit<32> depth; }
 struct metadata_t { bit<16> remaining; }
 struct headers_t { ethernet_t ethernet; ipv4_t ipv4; option_t option; count_t count; hop_t[HOPS] hops; }
 

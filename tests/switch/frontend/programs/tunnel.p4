@@ -3,10 +3,7 @@
 
 const bit<16> TYPE_TUNNEL = 0x1212;
 
-header tunnel_t {
-    bit<16> inner_type;
-    bit<16> id;
-}
+header tunnel_t { bit<16> inner_type; bit<16> id; }
 struct headers_t { ethernet_t ethernet; tunnel_t tunnel; }
 struct metadata_t { }
 

@@ -1,10 +1,7 @@
 // Headers as wholes: compared, copied to an element of a stack that is known at run time only, counted, and logged.
 #include "../../blocks.p4"
 
-header item_t {
-    bit<8> kind;
-    bit<8> value;
-}
+header item_t { bit<8> kind; bit<8> value; }
 struct headers_t { item_t first; item_t second; item_t[3] rest; }
 struct metadata_t { bit<8> count; }
 

@@ -1,49 +1,13 @@
 // Widths, signs, casts, shifts, slices, stacks, varbit, lookahead, hashes, checksums, registers and random numbers.
 #include "../../blocks.p4"
 
-error {
-    TooOdd
-}
-
-header numbers_t {
-    bit<8> a;
-    bit<8> b;
-    bit<12> c;
-    bit<20> d;
-    bit<128> e;
-    int<8> s;
-    int<16> t;
-    bit<48> w;
-}
-
-header item_t {
-    bit<7> value;
-    bit<1> last;
-}
-
-header options_t {
-    bit<8> length;
-    varbit<64> data;
-}
-
-header sums_t {
-    bit<16> checksum;
-    bit<32> crc;
-    bit<64> mixed;
-}
-
-struct headers_t {
-    numbers_t numbers;
-    item_t[4] items;
-    options_t options;
-    sums_t sums;
-}
-
-struct metadata_t {
-    bit<32> drawn;
-    bit<16> ahead;
-    bit<1> bad;
-}
+error { TooOdd }
+header numbers_t { bit<8> a; bit<8> b; bit<12> c; bit<20> d; bit<128> e; int<8> s; int<16> t; bit<48> w; }
+header item_t { bit<7> value; bit<1> last; }
+header options_t { bit<8> length; varbit<64> data; }
+header sums_t { bit<16> checksum; bit<32> crc; bit<64> mixed; }
+struct headers_t { numbers_t numbers; item_t[4] items; options_t options; sums_t sums; }
+struct metadata_t { bit<32> drawn; bit<16> ahead; bit<1> bad; }
 
 parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     state start {

@@ -2,23 +2,9 @@
 // Only new packets are multicast and cloned in ingress, and rounds are few, or copies would breed without end.
 #include "../../blocks.p4"
 
-header order_t {
-    bit<8> verb;
-    bit<8> argument;
-    bit<8> left;
-    bit<16> tag;
-}
-
-header extra_t {
-    bit<32> stamp;
-    bit<16> length;
-    bit<16> origin;
-}
-
-struct headers_t {
-    order_t order;
-    extra_t extra;
-}
+header order_t { bit<8> verb; bit<8> argument; bit<8> left; bit<16> tag; }
+header extra_t { bit<32> stamp; bit<16> length; bit<16> origin; }
+struct headers_t { order_t order; extra_t extra; }
 
 struct metadata_t {
     @field_list(1)

@@ -1,25 +1,9 @@
 // Every kind of match, direct counters and meters, action profiles and selectors.
 #include "../../blocks.p4"
 
-header key_t {
-    bit<8> a;
-    bit<16> b;
-    bit<32> c;
-    bit<128> d;
-    bit<4> e;
-    bit<4> f;
-    bit<8> result;
-}
-
-struct headers_t {
-    key_t key;
-    key_t absent;
-}
-
-struct metadata_t {
-    bit<2> color;
-    bit<8> sum;
-}
+header key_t { bit<8> a; bit<16> b; bit<32> c; bit<128> d; bit<4> e; bit<4> f; bit<8> result; }
+struct headers_t { key_t key; key_t absent; }
+struct metadata_t { bit<2> color; bit<8> sum; }
 
 PARSER_OF(key, P, headers_t, metadata_t)
 EMPTY_CHECKSUM(V, headers_t, metadata_t)
@@ -32,13 +16,8 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
     action_profile(16) shared;
     action_selector(HashAlgorithm.crc16, 16, 8) chosen;
 
-    action add(bit<8> value) {
-        meta.sum = meta.sum + value;
-    }
-
-    action scale(bit<8> by, bit<128> unused) {
-        meta.sum = meta.sum * by + (bit<8>)unused[70:63];
-    }
+    action add(bit<8> value) { meta.sum = meta.sum + value; }
+    action scale(bit<8> by, bit<128> unused) { meta.sum = meta.sum * by + (bit<8>)unused[70:63]; }
 
     action add_and_meter(bit<8> value) {
         meta.sum = meta.sum + value;
@@ -136,9 +115,7 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
 }
 
 control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    apply {
-        hdr.key.result = meta.sum;
-    }
+    apply { hdr.key.result = meta.sum; }
 }
 
 EMPTY_CHECKSUM(C, headers_t, metadata_t)

@@ -11,9 +11,7 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
 
 control V(inout headers_t hdr, inout metadata_t meta) { apply { } }
 control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    apply {
-        standard_metadata.egress_spec = 3 - standard_metadata.ingress_port;
-    }
+    apply { standard_metadata.egress_spec = 3 - standard_metadata.ingress_port; }
 }
 
 control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) { apply { } }
