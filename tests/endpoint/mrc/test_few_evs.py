@@ -1,11 +1,4 @@
-"""Random loss against dead paths: what each costs, with few EVs and with many.
-
-    python -m tests.endpoint.mrc.test_few_evs
-
-prints both tables: the goodput under random loss on every link, as a share of what the four planes carry, and how long
-a plane that vanishes, or loses half of its packets, stays in use. The lab's rule of suspicion is on. Two links lie on
-a path in either direction.
-"""
+"""Random loss against dead paths: what each costs, with few EVs and with many. The lab's rule of suspicion is on."""
 
 import pytest
 
@@ -82,20 +75,3 @@ def test_a_plane_that_fails_in_silence_is_left_within_a_few_round_trips(evs_per_
 @pytest.mark.parametrize("loss", [0.01, 0.03])
 def test_no_plane_is_left_for_random_loss_however_many_evs_share_the_blame(loss: float) -> None:
     assert under_loss(32, loss)[1] == 0.0
-
-
-def main() -> None:
-    print("goodput under random loss on every link, share of capacity (share of round trips with a plane missing)")
-    print(f"{'EVs a plane':>12}" + "".join(f"{loss:>18.1%}" for loss in (0.0, 0.001, 0.01)))
-    for evs_per_plane in (1, 4, 8, 32):
-        cells = [under_loss(evs_per_plane, loss) for loss in (0.0, 0.001, 0.01)]
-        print(f"{evs_per_plane:>12}" + "".join(f"{share:>10.3f} ({missing:4.0%})" for share, missing in cells))
-    print("round trips until a plane is left (goodput after that)")
-    print(f"{'EVs a plane':>12}{'silently dead':>18}{'loses half':>18}{'dead, 10 Gb/s':>18}{'half, 10 Gb/s':>18}")
-    for evs_per_plane in (1, 4, 8, 32):
-        cells = [leaving(evs_per_plane, loss, rate * GBPS) for rate in (100, 10) for loss in (1.0, 0.5)]
-        print(f"{evs_per_plane:>12}" + "".join(f"{trips:>10.1f} ({share:5.3f})" for trips, share in cells))
-
-
-if __name__ == "__main__":
-    main()
