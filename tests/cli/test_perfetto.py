@@ -123,8 +123,7 @@ def traced(incast: Path) -> tuple[Trace, Run, list[dict[str, Any]]]:
 
 def test_every_node_that_journals_is_a_process_in_the_plans_order(traced: Any) -> None:
     trace, run, _ = traced
-    hosts = {line["node"] for line in run.kind("sample")}
-    assert hosts <= set(trace.processes.values())
+    assert {line["node"] for line in run.kind("sample")} <= set(trace.processes.values())
     assert sorted(["p1l0", "h10", "p0s1", "lab", "h2", "p0l3"], key=order) == [
         "lab", "h2", "h10", "p0l3", "p0s1", "p1l0",
     ]  # fmt: skip
@@ -173,8 +172,7 @@ def test_every_packet_that_was_trimmed_resent_or_lost_in_the_log_is_an_instant_a
         elif line["packet"] in whole:
             whole.discard(line["packet"])
             cut[line["node"], line["t_ns"]] += 1
-    told = Counter((e["process"], e["t_ns"]) for e in trace.instants if e["cat"] == "trim")
-    assert told == cut
+    assert Counter((e["process"], e["t_ns"]) for e in trace.instants if e["cat"] == "trim") == cut
     again = Counter(line["t_ns"] for line in packets if line["retransmission"] and line["node"] == line["src"])
     assert Counter(e["t_ns"] for e in trace.instants if e["cat"] == "retransmission") == again
     died = Counter(line["fate"].replace("_", " ") for line in packets if line["fate"] not in ("sent", "received"))

@@ -111,8 +111,7 @@ def test_real_links_start_without_huge_pages(tmp_path: Path) -> None:
     ],
 )
 def test_which_commands_run_in_virtual_time(words: str, virtual: bool) -> None:
-    namespace = cli.parser(words.split()[0]).parse_args(words.split())
-    assert in_virtual_time(namespace) is virtual
+    assert in_virtual_time(cli.parser(words.split()[0]).parse_args(words.split())) is virtual
 
 
 @pytest.mark.parametrize(

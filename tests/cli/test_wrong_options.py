@@ -36,37 +36,23 @@ def test_a_wrong_option_is_told_by_its_command(words: str, told: str, capsys: py
     assert err.startswith(f"usage: {told.split(':')[0]} ")
 
 
-def test_a_missing_argument_without_a_wrong_option_is_told_as_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["paths", "--ev", "3"])
-    assert "arguments are required: FROM, TO" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         ("topo drwa", "'drwa' (did you mean draw? Choose from"),
         ("fault linkdown p0l0-p0s0", "'linkdown' (did you mean link-down? Choose from"),
         ("fault qqqq p0l0-p0s0", "'qqqq' (choose from"),
-    ],
-)
-def test_a_misspelled_choice_is_told_with_the_nearest(words: str, told: str, capsys) -> None:
-    with pytest.raises(SystemExit):
-        main(words.split())
-    assert told in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+        ("paths --ev 3", "arguments are required: FROM, TO"),
         ("run smoke --seed abc", "./lab run: --seed must be a whole number (got 'abc')\n"),
         ("capture h0-p0l0 --seconds x", "./lab capture: --seconds must be a number (got 'x')\n"),
     ],
 )
-def test_what_is_no_number_is_told_in_one_line(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelled_or_missing_argument_is_told_and_what_is_no_number_in_one_line(words: str, told, capsys) -> None:
     with pytest.raises(SystemExit):
         main(words.split())
-    assert capsys.readouterr().err == told
+    said = capsys.readouterr().err
+    assert told in said
+    assert said == told or not told.endswith("\n")
 
 
 @pytest.mark.parametrize(
