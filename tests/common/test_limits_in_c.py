@@ -90,5 +90,4 @@ def test_all_parts_in_python_and_the_library_in_c_have_the_same_states_in_the_sa
     assert mrclab.QPState is transport.QPState is QPState
     assert uverbs.STATES == ("reset", "init", "rtr", "rts", "sqd", "error")  # docs/uverbs.md
     text = (Path(__file__).parents[2] / "libmrc/source/qp.c").read_text()
-    table = re.findall(r"\[IBV_QPS_\w+\] = \"(\w+)\"", text)
-    assert tuple(table) == uverbs.STATES
+    assert tuple(re.findall(r"\[IBV_QPS_\w+\] = \"(\w+)\"", text)) == uverbs.STATES

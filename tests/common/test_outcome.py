@@ -184,8 +184,7 @@ def carried_out(body: str, errors_too: bool = False) -> tuple[int, str | None]:
 @pytest.mark.parametrize("text", ["'short'", LONG], ids=["short", "long"])
 def test_a_verdict_that_no_reader_takes_is_still_the_status(status: int, text: str) -> None:
     lines = ["from common.terminal.standard_streams import write_out", f"write_out({text})", "write_out('end')"]
-    written = "\n".join([*lines, f"return {status}"])
-    assert carried_out(written) == (status, "")
+    assert carried_out("\n".join([*lines, f"return {status}"])) == (status, "")
 
 
 def test_what_no_reader_takes_makes_no_status_another_and_none_true() -> None:
@@ -199,8 +198,7 @@ def test_what_no_reader_takes_makes_no_status_another_and_none_true() -> None:
 
 def test_no_part_of_the_lab_makes_a_console_that_ends_the_process() -> None:
     made = re.compile(r"\bConsole\(")
-    found = [file for file in python_files() if made.search(file.read_text())]
-    assert not found
+    assert not [file for file in python_files() if made.search(file.read_text())]
 
 
 @pytest.mark.parametrize("form", ["text", pytest.param("json", marks=pytest.mark.slow)])

@@ -244,7 +244,6 @@ def test_the_umask_says_what_others_read_of_a_run(umask: int, anna: Anna) -> Non
     words = ("-m", "cli", "run", "smoke", "--world", "simulated", "--seed", "1", "--until", "0.1", "--plain")
     anna.said(*words, umask=umask, status=3)
     made = [file for file in below(anna.work / "runs") if not Path(file).is_symlink()]
-    readable = achieved(BEN, {"read": made})["read"]
-    assert bool(readable) == (umask == 0o022)
+    assert bool(achieved(BEN, {"read": made})["read"]) == (umask == 0o022)
     modes = {Path(file).stat().st_mode & 0o777 & ~umask == Path(file).stat().st_mode & 0o777 for file in made}
     assert modes == {True}, "also in a folder that is open to others"
