@@ -180,8 +180,7 @@ def test_a_crashed_switch_reports_no_pipeline_and_a_push_brings_it_back(tiny, se
             control.call(op, device=serving.addresses["p1s0"].device_id)
     (difference,) = verify(tiny, serving.addresses, pipelines=pipelines).differences
     assert str(difference).startswith("p1s0: pipeline: none is loaded, expected spine")
-    only = {"p1s0": serving.addresses["p1s0"]}
-    assert push(tiny, only, pipelines=pipelines).written > 10
+    assert push(tiny, {"p1s0": serving.addresses["p1s0"]}, pipelines=pipelines).written > 10
     assert verify(tiny, serving.addresses, pipelines=pipelines).ok
 
 
@@ -270,8 +269,7 @@ class FakeLab:
 
 def test_provisioning_a_lab_skips_switches_without_p4runtime_and_raises_what_is_wrong(tiny, serving, pipelines):
     some = {name: serving.addresses[name] for name in ("p0l0", "p0s1")}
-    report = provision(FakeLab(tiny, some), list(tiny.switches()), pipelines=pipelines)
-    assert report.switches == 2
+    assert provision(FakeLab(tiny, some), list(tiny.switches()), pipelines=pipelines).switches == 2
     broken = {**some, "p0l1": Address(serving.grpc, 999)}
     with pytest.raises(ProvisionError, match=r"1 differences after the push:\np0l1: refused: .*no device with id 999"):
         provision(FakeLab(tiny, broken), list(tiny.switches()), pipelines=pipelines)
