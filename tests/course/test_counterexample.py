@@ -48,8 +48,7 @@ def test_a_counterexample_runs_with_the_class_of_the_file(tmp_path: Path) -> Non
     path = scenario_of(work, case, AttemptOutcome({"lost": "too many"}), 1, 3)
     runs = tmp_path / "runs"
     assert main(["run", str(path), "--world", "simulated", "--seed", "1", "--runs", str(runs)]) == 0
-    lines = "".join(one.read_text() for one in runs.rglob("*.jsonl"))
-    assert "adapter.py:OfStudent" in lines
+    assert "adapter.py:OfStudent" in "".join(one.read_text() for one in runs.rglob("*.jsonl"))
 
 
 @pytest.mark.parametrize(("seed", "number"), [(1006, 5), (1016, 6), (1039, 5), (1080, 6), (1083, 7)])

@@ -75,8 +75,7 @@ def test_junit_is_xml_whatever_a_student_prints() -> None:
 
 def test_a_table_has_no_formulas_and_a_page_no_markup_of_students(tmp_path: Path) -> None:
     graded = [(Submission("=cmd()", USIDS, tmp_path), result(happened="<script>"))]
-    row = next(csv.DictReader(io.StringIO(tables.grades(graded))))
-    assert row["student"] == "'=cmd()"
+    assert next(csv.DictReader(io.StringIO(tables.grades(graded))))["student"] == "'=cmd()"
     graded = [(Submission("anna", USIDS, tmp_path), result(happened="a\x1b[2J\x9bb"))]
     assert "a\ufffd[2J\ufffdb" in tables.grades(graded)
     assert "<script>" not in tables.overview(graded, [("usids", 0.9, "<b>", "x")])
@@ -148,8 +147,7 @@ def test_renamed_copies_are_similar_and_own_work_is_not() -> None:
 
 def test_start_never_overwrites_and_hints_come_in_steps(tmp_path: Path) -> None:
     mylab = StudentFolder(tmp_path / "mylab")
-    made = mylab.start(USIDS, Student("anna", "k"))
-    assert [path.name for path in made] == ["usids.py", "usids.toml"]
+    assert [path.name for path in mylab.start(USIDS, Student("anna", "k"))] == ["usids.py", "usids.toml"]
     with pytest.raises(CourseError, match="never overwritten"):
         mylab.start(USIDS, Student("anna", "k"))
     assert mylab.next_hint(USIDS) is None
@@ -198,8 +196,7 @@ def test_grading_goes_on_after_what_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "in" / "x").mkdir(parents=True)
     (tmp_path / "in" / "x" / "usids.py").symlink_to("/etc/passwd")
     submissions, _ = find_submissions(tmp_path / "in", list(LABS.values()), "k")
-    graded = Grading(tmp_path / "out", "k").all(submissions, 1, lambda *_: None)
-    assert graded[0][1].status == 2
+    assert Grading(tmp_path / "out", "k").all(submissions, 1, lambda *_: None)[0][1].status == 2
     assert "root:" not in (tmp_path / "out" / "pages" / "x" / "usids.html").read_text()
 
 
