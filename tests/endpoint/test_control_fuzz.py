@@ -156,8 +156,7 @@ def test_more_queue_pairs_than_the_nic_has_are_refused_and_nothing_is_kept(trans
     prepare = {**PREPARE, "kind": "mix", "ranks": ["h0", "h1", "h2"], "options": {"qps": 40, "sizes": [[1, 1]]}}
     assert ask(host, prepare)["ok"]
     held = holdings(host)
-    answer = ask(host, {**prepare, "name": "b"})
-    assert "h0 has 100 queue pairs; destroy one first" in answer["error"]
+    assert "h0 has 100 queue pairs; destroy one first" in ask(host, {**prepare, "name": "b"})["error"]
     assert holdings(host) == held
     assert ask(host, {"op": "workload.remove", "name": "a"})["ok"]
     assert ask(host, {**prepare, "name": "b"})["ok"]

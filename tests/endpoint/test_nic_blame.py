@@ -96,8 +96,7 @@ def test_a_dead_core_link_is_told_with_what_this_host_cannot_tell_from_it():
 
 def test_nothing_is_known_of_core_links_behind_a_dead_spine_or_leaf():
     for before in ((leaf(0), spine(0, 8, run=8)), (leaf(8, run=8), spine(0, 8, run=8))):
-        found = states(*before, core(0, 0, 8, run=8))
-        assert found["p0s0–p0c0"].state == UNKNOWN
+        assert states(*before, core(0, 0, 8, run=8))["p0s0–p0c0"].state == UNKNOWN
 
 
 def test_a_core_whose_probes_are_lost_a_moment_before_the_spine_s_is_not_blamed():
@@ -299,8 +298,7 @@ def test_a_port_that_goes_down_is_not_probed_and_starts_afresh():
     fabric.run(1)
     fabric.prober.port_changed(2, False)
     fabric.sent.clear()
-    events = fabric.run(1)
-    assert bad(events) == ["h0 port 2 is down"]
+    assert bad(fabric.run(1)) == ["h0 port 2 is down"]
     assert {port for _, port, _ in fabric.sent} == {1}
     fabric.prober.port_changed(2, True)
     assert [event["state"] for event in fabric.run(2) if event["a"] == "h0"][-1] == OK

@@ -144,8 +144,7 @@ def test_the_queue_pairs_of_programs_that_are_gone_are_forgotten(monkeypatch: py
         exchange(number, 1000 + number)
         assert len(sampler._qps) <= 2 * len(living) + 8 + 1
     assert [one[2]["what"] for one in written].count("answered") == 59
-    peers_address = next(iter(sampler._qps))[0]
-    assert sampler._qps[peers_address, 1] == 1001
+    assert sampler._qps[next(iter(sampler._qps))[0], 1] == 1001
     assert not sampler._open
 
 

@@ -68,8 +68,7 @@ def test_with_many_paths_the_active_set_is_a_random_subset_in_equal_numbers_and_
     evs, _ = make_set(planes=4, evs_per_plane=60, active=128, backup=64)
     assert [len(plane.active) for plane in evs.planes] == [32] * 4
     assert [len(plane.backups) for plane in evs.planes] == [16] * 4
-    numbers = sorted(path.ev & 0xFFFF for path in evs.planes[0].active)
-    assert numbers != list(range(32))
+    assert sorted(path.ev & 0xFFFF for path in evs.planes[0].active) != list(range(32))
 
 
 def test_a_lost_ev_is_replaced_by_a_backup_of_its_own_plane() -> None:
@@ -216,8 +215,7 @@ def test_at_most_one_resting_ev_is_restored_a_packet_and_one_is_used_when_all_re
     plane = evs.planes[0]
     for path in plane.active:
         evs.signal(path, EvCause.ECN, 0)
-    taken = plane.take()
-    assert taken is not None
+    assert plane.take() is not None
     assert Counter(path.state for path in plane.active) == {G: 1, S: 3}
 
 
@@ -336,8 +334,7 @@ def test_a_probe_answered_with_skip_once_rests_its_ev() -> None:
 
 def test_a_probe_answered_with_skip_once_rests_no_ev_where_the_selection_heeds_no_signals() -> None:
     bench = Bench(selection="oblivious")
-    path = bench.qp_a.evs.planes[0].active[0]
-    assert probe(bench, path, PathMark.SKIP_ONCE) is G
+    assert probe(bench, bench.qp_a.evs.planes[0].active[0], PathMark.SKIP_ONCE) is G
     assert (bench.qp_a.requester.marks, bench.qp_a.requester.skips) == (1, 0)
 
 

@@ -445,8 +445,7 @@ def test_our_requester_writes_a_million_packets_to_mrc_clients_responder(client:
         turns = turns + 1 if done == before else 0
         assert turns < 64
         bench.later(0.5)
-    flight = bench.qp_a.requester.flight
-    assert (flight.inflight_bytes, state.cack_psn) == (0, PACKETS - 1)
+    assert (bench.qp_a.requester.flight.inflight_bytes, state.cack_psn) == (0, PACKETS - 1)
     assert bench.qp_a.requester.cc.window_bytes > 4096
     assert not bench.a.log.drops
 

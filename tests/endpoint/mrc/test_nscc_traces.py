@@ -275,8 +275,7 @@ def test_an_inferred_loss_takes_its_bytes_off_the_window_by_uecs_text_and_nothin
         cc.on_loss(100_000, 4096, 100_000)
         window(cc, FULL - 4096 * lost if shrinks else FULL)
     ack(cc, 200_000, 0)
-    before = AFTER_40_TRIMS if shrinks else FULL
-    assert cc.window_bytes >= int(before)
+    assert cc.window_bytes >= int(AFTER_40_TRIMS if shrinks else FULL)
     for _ in range(60):
         cc.on_loss(200_000, 4096, 100_000)
     assert cc.window_bytes == (4096 if shrinks else int(FULL))

@@ -391,8 +391,7 @@ def test_a_packet_refused_for_want_of_something_is_sent_again_a_round_trip_later
     bench.qp_b.responder.nack(bench.b.ports[0], sent[1].ev, 1, reason, 0)
     bench.to_a(*bench.answers(NACK))
     assert bench.writes() == []
-    state = bench.qp_a.evs.paths[sent[1].ev].state
-    assert state.value == "good"
+    assert bench.qp_a.evs.paths[sent[1].ev].state.value == "good"
     bench.later(1.01)
     assert [(packet.psn, packet.retransmission) for packet in bench.writes()] == [(1, True)]
 

@@ -60,26 +60,17 @@ def test_a_sender_that_slept_while_the_network_ran_gives_nothing_up(round_trips:
     flow.finish(20_000)
 
 
-def test_a_path_that_died_during_a_stall_is_left_all_the_same() -> None:
-    wire = Wire(planes=1, evs_per_plane=8)
-    flow = busy_flow(wire, messages=200)
-    wire.links[0, "p0s3"].up = False
-    wire.stall(5 * wire.base_rtt_ns)
-    wire.run(wire.now_ns + 20 * wire.base_rtt_ns)
-    bad = {path.route.via for path in flow.qp.evs.paths.values() if path.state is EvState.ASSUMED_BAD}
-    assert bad == {"p0s3"}
-    flow.finish(20_000)
-
-
-def test_stalls_without_end_do_not_keep_a_dead_path_in_use() -> None:
+@pytest.mark.parametrize(("stalls", "stall", "between"), [(1, 5.0, 20.0), (20, 0.5, 0.5)], ids=["one", "without end"])
+def test_a_path_that_died_is_left_whether_a_stall_or_stalls_without_end_follow(stalls, stall, between) -> None:
     wire = Wire(planes=1, evs_per_plane=8)
     flow = busy_flow(wire, messages=400)
     wire.links[0, "p0s3"].up = False
-    for _ in range(20):  # half of the time goes to stalls of half a round trip
-        wire.stall(wire.base_rtt_ns // 2)
-        wire.run(wire.now_ns + wire.base_rtt_ns // 2)
+    for _ in range(stalls):
+        wire.stall(round(stall * wire.base_rtt_ns))
+        wire.run(wire.now_ns + round(between * wire.base_rtt_ns))
     bad = {path.route.via for path in flow.qp.evs.paths.values() if path.state is EvState.ASSUMED_BAD}
     assert bad == {"p0s3"}
+    flow.finish(20_000)
 
 
 @pytest.mark.parametrize("round_trips", STALLS)

@@ -255,8 +255,7 @@ def summary(done: Any) -> Fields:
 def test_the_script_writes_the_same_files_again(tmp_path: Path) -> None:
     subprocess.run([sys.executable, FOLDER / "make.py", "--to", tmp_path], check=True, timeout=60)
     made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    there = {path.name: path.read_bytes() for path in FOLDER.iterdir() if path.stem in NAMES}
-    assert made == there
+    assert made == {path.name: path.read_bytes() for path in FOLDER.iterdir() if path.stem in NAMES}
     assert len(NAMES) > 15
 
 

@@ -368,8 +368,7 @@ def test_ev_events_come_by_a_channel_and_count_what_was_lost(mrc):
     one.context.modify_ev_profile(0, modify_ev_state=[[ev, EvState.DENIED] for ev in evs])
     one.context.modify_ev_profile(0, modify_ev_state=[[ev, EvState.GOOD] for ev in evs])
     assert channel.get_cq_event(20) is events
-    found = events.poll()
-    assert [(one_.state, one_.drop_count) for one_ in found] == [(EvState.GOOD, 0)] * 3
+    assert [(one_.state, one_.drop_count) for one_ in events.poll()] == [(EvState.GOOD, 0)] * 3
     one.context.modify_ev_profile(0, modify_ev_state=[[evs[0], EvState.DENIED]])
     one.context.modify_ev_profile(0, modify_ev_state=[[evs[0], EvState.GOOD]])
     (last,) = events.poll()
