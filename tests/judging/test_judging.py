@@ -209,11 +209,9 @@ def test_beyond_two_even_tiers_the_strips_are_the_ways_that_the_options_name(mad
 
 
 def test_without_faults_or_after_the_last_phase_there_is_nothing_to_recover_from(made_up: Build) -> None:
-    calm = Run([line for line in made_up().lines if line["kind"] != "fault"])
-    assert recovery.recoveries(calm) == []
+    assert recovery.recoveries(Run([line for line in made_up().lines if line["kind"] != "fault"])) == []
     run = made_up()
-    late = Run([*run.lines, fault(25, "p0l0-p0s0")])
-    assert recovery.recoveries(late) == recovery.recoveries(run)
+    assert recovery.recoveries(Run([*run.lines, fault(25, "p0l0-p0s0")])) == recovery.recoveries(run)
 
 
 def fault(t_s: float, target: str) -> dict[str, Any]:

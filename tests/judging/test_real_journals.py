@@ -58,8 +58,7 @@ def test_a_real_run_on_a_noisy_machine_is_what_it_was(name: str) -> None:
     word, check, reason = EXPECTED[name]
     verdict = judged(load(name))
     assert verdict.word == word, [finding for finding in verdict.findings if finding.holds is not True]
-    found = next(finding for finding in verdict.findings if finding.check == check)
-    assert reason in found.reason
+    assert reason in next(finding for finding in verdict.findings if finding.check == check).reason
 
 
 def test_every_fixture_is_judged_and_small() -> None:
@@ -77,7 +76,6 @@ def test_without_the_evidence_of_lateness_the_transport_was_blamed() -> None:
 def test_stalls_of_a_real_run_name_hosts_switches_and_processors() -> None:
     run = load("collision-freeze")
     found = stalls.stalls(run)
-    everybody = {who for stall in found for who in stall.who}
-    assert {"switches", "cpu0", "cpu1", "h0"} <= everybody
+    assert {"switches", "cpu0", "cpu1", "h0"} <= {who for stall in found for who in stall.who}
     assert "ms at" in evidence.machine(run).reason
     assert plots.STALL in plots.goodput_over_time([("mrc", run)])

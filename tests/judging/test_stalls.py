@@ -113,8 +113,7 @@ def test_stalls_all_over_the_run_are_unknown_and_named(made_up: Build) -> None:
     run = stalled(made_up(), [(second + 0.5, 600) for second in range(2, 22)])
     verdict = verdict_of(run, own_checks())
     assert verdict.holds is None
-    cost = next(finding for finding in verdict.findings if finding.check == "fault cost")
-    assert cost.holds is None
+    assert next(finding for finding in verdict.findings if finding.check == "fault cost").holds is None
     assert not [finding for finding in verdict.findings if finding.holds is False]
 
 
