@@ -131,8 +131,7 @@ def test_the_endpoint_is_compiled_beside_the_installation_for_a_run_on_real_link
 
 def test_packages_of_debian_that_cannot_be_installed_end_the_command(machine: Machine) -> None:
     machine.fake("apt-get", APT + 'case "$*" in *mininet*) exit 100 ;; esac\n')
-    done = machine.run("up", "tiny")
-    assert done.returncode == 100
+    assert machine.run("up", "tiny").returncode == 100
     assert not any("-m cli up" in line for line in machine.log)
 
 
