@@ -78,8 +78,7 @@ def test_an_agent_finds_a_fault_and_abstains_from_another(tmp_path: Path, capsys
 
     async def act(client: Any, call: Call) -> None:
         briefing = await call("start", level=1)
-        kinds = (await call("kinds"))["result"]
-        assert hidden.kind in {one["kind"] for one in kinds}
+        assert hidden.kind in {one["kind"] for one in (await call("kinds"))["result"]}
         seen = [briefing, await call("inspect", node="p0l0"), await call("counters", target="p0l0-p0s0", watch=1)]
         assert "seed" not in json.dumps(seen)
         assert "no kind 'bad-luck'" in await call(
