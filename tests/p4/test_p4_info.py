@@ -34,5 +34,4 @@ def test_the_readme_names_every_table_action_and_extern() -> None:
     hidden |= {"drop_queue_limit", "drop_trimmed_share", "draw", "mark"}  # nothing that an entry may name
     leaf = golden("leaf")
     kinds = (leaf.tables, leaf.actions, leaf.action_profiles, leaf.counters, leaf.meters, leaf.registers)
-    names = {item.preamble.alias for kind in kinds for item in kind}
-    assert names - hidden <= words
+    assert {item.preamble.alias for kind in kinds for item in kind} - hidden <= words
