@@ -36,8 +36,7 @@ def test_a_run_whose_parts_are_gone_is_read_from_its_merged_journal_and_a_folder
     run: Path, tmp_path
 ) -> None:
     (tmp_path / "journal.jsonl").write_bytes((run / "journal.jsonl").read_bytes())
-    feed = Feed(tmp_path)
-    assert feed.poll() == len((run / "journal.jsonl").read_text().splitlines())
+    assert Feed(tmp_path).poll() == len((run / "journal.jsonl").read_text().splitlines())
     (tmp_path / "journal.jsonl").unlink()
     with pytest.raises(FileNotFoundError, match="is not a run"):
         Feed(tmp_path)

@@ -120,8 +120,7 @@ def test_a_cable_is_cut_by_a_click_in_virtual_time_and_healed_and_saved(page: Op
         assert opened.console == []
         assert process.stdout is not None
         assert process.wait(120) in (0, 1, 3)
-    scenario = library.find(str(find(tmp_path, "latest") / "played.py"))
-    assert scenario.plan == "tiny"
+    assert library.find(str(find(tmp_path, "latest") / "played.py")).plan == "tiny"
 
 
 def test_news_leaves_the_panel_where_a_reader_has_scrolled_it(page: Open, tmp_path: Path) -> None:

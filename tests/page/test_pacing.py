@@ -194,8 +194,7 @@ def test_a_played_file_never_replaces_one_that_was_edited_nor_follows_a_link(tmp
     file.write_text("# checks that a user has filled in\n")
     (tmp_path / "played-2.py").symlink_to("elsewhere")
     handed: list[Path] = []
-    said = written(tmp_path / "run", file, handed.append)
-    assert said["file"] == "played-3.py"
+    assert written(tmp_path / "run", file, handed.append)["file"] == "played-3.py"
     assert handed == [tmp_path / "played-3.py"]
     assert library.find("./played-3.py").plan == "tiny"
     assert file.read_text() == "# checks that a user has filled in\n"

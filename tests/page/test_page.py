@@ -260,8 +260,7 @@ def test_the_command_prints_one_address_and_leaves_nothing_behind(run, open_fold
         words, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=heeding_interrupts
     ) as command:
         assert command.stdout is not None
-        line = command.stdout.readline()
-        assert ": http://127.0.0.1:" in line
+        assert ": http://127.0.0.1:" in command.stdout.readline()
         (server,) = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
         assert len(list(open_folder.iterdir())) == 1
         command.send_signal(number)

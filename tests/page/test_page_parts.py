@@ -231,8 +231,7 @@ def test_a_packet_is_drawn_all_along_a_late_cable(opened: browsers.Page) -> None
 def test_a_made_up_packet_is_as_large_as_the_plans(opened: browsers.Page) -> None:
     opened.value("(lab.choice.find('h0 h3', lab.lanes[0].scene), lab.changed())")
     opened.page.click("[data-key=look]")
-    seen = opened.until("lab.microscope.seen")
-    assert dict(seen["sent"])["payload"] == {"bytes": 1024}
+    assert dict(opened.until("lab.microscope.seen")["sent"])["payload"] == {"bytes": 1024}
 
 
 def test_the_charts_are_drawn_again_when_their_canvas_was_cleared(run: Path, shown) -> None:
