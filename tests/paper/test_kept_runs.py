@@ -184,8 +184,7 @@ def test_what_cannot_be_is_refused_before_anything_is_run(words, said: str, tmp_
 
 def test_each_of_the_papers_22_figures_is_run_or_its_absence_has_a_reason() -> None:
     run = {name.rstrip("abcd") for name in catalogue.MODULES}
-    numbers = {str(number) for number in range(1, 23)}
-    assert numbers - run == set(catalogue.MISSING)
+    assert {str(number) for number in range(1, 23)} - run == set(catalogue.MISSING)
 
 
 FIRST = "This is the short form (--short): its runs last seconds and only show that everything works."
