@@ -83,8 +83,7 @@ def test_added_faults_happen_are_stored_repeat_and_are_what_a_comparison_is_abou
     cli.main(["run", "smoke", *SIMULATED, *runs])
     cli.main(["run", "smoke", *SIMULATED, *runs, *added])
     path = find(tmp_path, "latest")
-    run = Run.open(path)
-    assert {fault.target for fault in run.faults} >= {"p1l0-p1s0", "p0l1-p0s1"}
+    assert {fault.target for fault in Run.open(path).faults} >= {"p1l0-p1s0", "p0l1-p0s1"}
     options = json.loads((path / "options.json").read_text())
     assert options["added_faults"] == [
         "loss p1l0-p1s0 20 @1 for 2 in faults",
@@ -98,8 +97,7 @@ def test_added_faults_happen_are_stored_repeat_and_are_what_a_comparison_is_abou
     page = (path / "report.html").read_text().replace("&#x27;", "'").replace("&gt;", ">")
     command = next(line for line in page.split("<pre>") if line.startswith("./lab run")).split("</pre>")[0]
     cli.main([*shlex.split(command)[1:], "--plain", *runs])
-    again = json.loads((find(tmp_path, "latest") / "options.json").read_text())
-    assert again["key"] == options["key"]
+    assert json.loads((find(tmp_path, "latest") / "options.json").read_text())["key"] == options["key"]
 
 
 def test_the_baseline_has_added_faults_on_its_one_plane(tmp_path: Path) -> None:

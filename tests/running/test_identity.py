@@ -131,33 +131,22 @@ def said(made_up: Callable[..., Run], first: dict[str, Any], second: dict[str, A
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("second", "holds", "words"),
     [
-        ("program", "but for the P4 program, aa against zz"),
-        ("plan", "but for the plan's file, cc against zz"),
-        ("transport", "but for the transport's code, dd against zz"),
-        ("switch", "but for the switch's code"),
-        ("lab", "but for the lab's code"),
+        ({"hashes": {**HASHES, "program": "zz"}}, True, "but for the P4 program, aa against zz"),
+        ({"hashes": {**HASHES, "plan": "zz"}}, True, "but for the plan's file, cc against zz"),
+        ({"hashes": {**HASHES, "transport": "zz"}}, True, "but for the transport's code, dd against zz"),
+        ({"hashes": {**HASHES, "switch": "zz"}}, True, "but for the switch's code"),
+        ({"hashes": {**HASHES, "lab": "zz"}}, True, "but for the lab's code"),
+        ({"hashes": {**HASHES, "scenario": "zz"}}, None, "not the same: the scenario's file"),
+        ({"hashes": {**HASHES, "program": "yy", "switch": "zz"}}, None, "the P4 program and the switch's code"),
+        ({"hashes": HASHES, "version": "2"}, None, "not the same: the version of mrclab (not recorded and 2)"),
+        ({}, None, "only one of them recorded its P4 program, scenario and code"),
     ],
 )
-def test_a_comparison_names_what_was_edited(made_up: Callable[..., Run], name: str, words: str) -> None:
-    holds, reason = said(made_up, {"hashes": HASHES}, {"hashes": {**HASHES, name: "zz"}})
-    assert holds is True
-    assert words in reason
-
-
-@pytest.mark.parametrize(
-    ("second", "words"),
-    [
-        ({"hashes": {**HASHES, "scenario": "zz"}}, "not the same: the scenario's file"),
-        ({"hashes": {**HASHES, "program": "yy", "switch": "zz"}}, "the P4 program and the switch's code"),
-        ({"hashes": HASHES, "version": "2"}, "not the same: the version of mrclab (not recorded and 2)"),
-        ({}, "only one of them recorded its P4 program, scenario and code"),
-    ],
-)
-def test_nothing_follows_from_what_is_edited_in_more_than_one_place(made_up, second, words) -> None:
-    holds, reason = said(made_up, {"hashes": HASHES}, second)
-    assert holds is None
+def test_a_comparison_names_what_was_edited_and_nothing_follows_if_that_is_more(made_up, second, holds, words) -> None:
+    found, reason = said(made_up, {"hashes": HASHES}, second)
+    assert found is holds
     assert words in reason
 
 

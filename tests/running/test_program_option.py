@@ -291,8 +291,7 @@ def test_a_program_that_ends_while_a_switch_is_down_leaves_no_switch_without_tab
     words = [
         "run", "smoke", "--world", "simulated", "--plain", "--rate", "100000", "--seed", "3", "--ranks", "h0..h1,h3",
     ]  # fmt: skip
-    program = TRAINS.replace("--steps 80", "--steps 51")
-    assert cli.main([*words, "--program", program]) == 0
+    assert cli.main([*words, "--program", TRAINS.replace("--steps 80", "--steps 51")]) == 0
     lines = map(json.loads, (tmp_path / "latest" / "journal.jsonl").read_text().splitlines())
     crash = [line["state"] for line in lines if line["kind"] == "fault" and line["verb"] == "switch-crash"]
     assert crash == ["begin", "end"]

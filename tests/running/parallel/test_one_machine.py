@@ -47,8 +47,7 @@ def test_a_process_learns_its_place_and_what_others_have_put_and_two_runs_share_
         "cmd": "response_to_init", "pmi_version": "1", "pmi_subversion": "1", "rc": "0",
     }  # fmt: skip
     assert asked(manager, 1, "get_my_kvsname") == asked(manager, 0, "get_my_kvsname")
-    mapping = asked(manager, 0, "get kvsname=k key=PMI_process_mapping")
-    assert mapping["value"] == "(vector,(0,1,2))"
+    assert asked(manager, 0, "get kvsname=k key=PMI_process_mapping")["value"] == "(vector,(0,1,2))"
     assert asked(manager, 0, "get kvsname=k key=address")["rc"] == "-1"
     assert asked(manager, 1, "put kvsname=k key=address value=here=1")["rc"] == "0"
     assert asked(manager, 0, "get kvsname=k key=address") == {"cmd": "get_result", "rc": "0", "value": "here=1"}

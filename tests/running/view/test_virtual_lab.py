@@ -118,8 +118,7 @@ def test_commands_step_look_at_break_and_end_a_lab(here: Path, say: Said) -> Non
     assert "it is 1.5 ms" in say("step", "1.5ms")
     say("traffic", "write_bw", "h0", "h2", "--background")
     say("step", "200ms")
-    counted = json.loads(say("counters", "--format", "json"))
-    assert sum(row["RX_OK"] for row in counted["ports"]) > 10
+    assert sum(row["RX_OK"] for row in json.loads(say("counters", "--format", "json"))["ports"]) > 10
     assert json.loads(say("inspect", "p0l0", "--format", "json"))["nodes"][0]["state"] == "running"
     assert "h2 receives" in say("trace", "h0", "h2")
     assert "src=h0 dst=h2" in say("capture", "h0-p0l0", "--seconds", "0.05")
@@ -165,8 +164,7 @@ def test_ctrl_c_stops_the_time_and_leaves_the_lab(lab: Path) -> None:
 
 def test_a_killed_lab_leaves_nothing_that_a_command_takes_for_a_lab(lab: Path, say: Said) -> None:
     kill(lab)
-    found = find()
-    assert found is None
+    assert find() is None
     assert not (lab / SOCKET).exists()
     with pytest.raises(KeeperGoneError):
         ask(lab, "clock")

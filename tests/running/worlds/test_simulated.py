@@ -147,8 +147,7 @@ def test_every_scenario_runs_on_the_baseline_and_says_what_it_cannot_hold(name: 
     assert report.rstrip().endswith("</html>")
     judged_with = assessment(path)
     assert judged_with.notice == ""
-    again = judge(path, judged_with.checks, judged_with.story)
-    assert again == verdict
+    assert judge(path, judged_with.checks, judged_with.story) == verdict
 
 
 @pytest.mark.slow

@@ -50,6 +50,16 @@ def printed(directory: RunDirectory, host: str, name: str = "program") -> list[s
 OPEN = "import mrclab, time\ncontext = mrclab.Context()\n"
 
 
+def prints(folder: Path, code: str, at_s: int = 0, until_s: int = 1, status: int = 0) -> list[str]:
+    """What a program on h0 prints that is started at one time and must have ended with this status by the other."""
+    with world(folder) as (made, directory):
+        made.wait_until(at_s * SECOND)
+        process = spawn(made, "h0", code)
+        made.wait_until(until_s * SECOND)
+        assert process.poll() == status
+    return printed(directory, "h0")
+
+
 def test_computing_takes_no_virtual_time_and_sleeping_exactly_what_was_asked_for(tmp_path: Path) -> None:
     code = OPEN + (
         "print(context.stepped, context.now_ns())\n"
@@ -61,12 +71,8 @@ def test_computing_takes_no_virtual_time_and_sleeping_exactly_what_was_asked_for
         "cq = context.create_cq(4)\n"
         "print(cq.wait(timeout_s=0.5), context.now_ns())\n"
     )
-    with world(tmp_path) as (made, directory):
-        made.wait_until(2 * SECOND)
-        process = spawn(made, "h0", code)
-        made.wait_until(10 * SECOND)
-        assert process.poll() == 0
-    assert printed(directory, "h0") == ["True 2000000000", "2000000000", "3250000000", "[] 3750000000"]
+    expected = ["True 2000000000", "2000000000", "3250000000", "[] 3750000000"]
+    assert prints(tmp_path, code, at_s=2, until_s=10) == expected
 
 
 def test_a_message_takes_its_round_trip_between_two_programs(tmp_path: Path) -> None:
@@ -185,11 +191,7 @@ def test_a_program_that_dies_takes_only_its_own_things_along(tmp_path: Path) -> 
 )
 def test_a_message_that_the_library_never_sends_ends_the_session_and_not_the_world(tmp_path, message: bytes) -> None:
     code = OPEN + f"context._connection._socket.send({message!r})\ncontext.sleep(1)\n"
-    with world(tmp_path) as (made, directory):
-        process = spawn(made, "h0", code)
-        made.wait_until(SECOND)
-        assert process.poll() == 1
-    assert "has cut this program off" in printed(directory, "h0")[-1]
+    assert "has cut this program off" in prints(tmp_path, code, status=1)[-1]
 
 
 def test_what_is_told_before_a_program_waits_is_not_slept_over(tmp_path: Path) -> None:
@@ -203,11 +205,7 @@ def test_what_is_told_before_a_program_waits_is_not_slept_over(tmp_path: Path) -
         "connection._take()\n"
         "print(99 in connection._answers)\n"
     )
-    with world(tmp_path) as (made, directory):
-        process = spawn(made, "h0", code)
-        made.wait_until(SECOND)
-        assert process.poll() == 0
-    assert printed(directory, "h0") == ["True"]
+    assert prints(tmp_path, code) == ["True"]
 
 
 def test_a_program_has_one_context_and_its_children_none(tmp_path: Path) -> None:
@@ -216,11 +214,9 @@ def test_a_program_has_one_context_and_its_children_none(tmp_path: Path) -> None
         "except mrclab.DeviceGoneError as error: print(error)\n"
         "import os; print(os.environ.get('MRCLAB_UVERBS'))\n"
     )
-    with world(tmp_path) as (made, directory):
-        spawn(made, "h0", code)
-        made.wait_until(SECOND)
-    assert printed(directory, "h0")[0].startswith("no NIC of h0 in this network namespace")
-    assert printed(directory, "h0")[1] == "None"
+    refusal, of_children = prints(tmp_path, code)
+    assert refusal.startswith("no NIC of h0 in this network namespace")
+    assert of_children == "None"
 
 
 JOB = (
@@ -256,8 +252,7 @@ def test_a_job_of_real_processes_is_the_same_to_the_last_line_however_busy_the_m
         timer.start()
 
     first = trained(tmp_path / "one", undisturbed)
-    second = trained(tmp_path / "two", stopped_for_a_while)
-    assert first == second
+    assert first == trained(tmp_path / "two", stopped_for_a_while)
     steps = [json.loads(line) for line in first["job-h0.jsonl"].splitlines() if b'"step"' in line]
     assert [step["compute_ns"] for step in steps] == [0, 0, 0, 0]
     assert all(step["comm_ns"] > 0 for step in steps)
@@ -315,9 +310,4 @@ def test_ev_probes_and_channels_wait_in_virtual_time(tmp_path: Path) -> None:
         "qp.to_init(); qp.post_recv(1); qp.cq.req_notify(); qp.modify(mrclab.QPState.ERR)\n"
         "print(channel.get_cq_event() is qp.cq, [done.wr_id for done in qp.cq.poll()])\n"
     )
-    with world(tmp_path) as (made, directory):
-        made.wait_until(2 * SECOND)
-        process = spawn(made, "h0", code)
-        made.wait_until(20 * SECOND)
-        assert process.poll() == 0
-    assert printed(directory, "h0") == ["True True", "None 500000000", "True [1]"]
+    assert prints(tmp_path, code, at_s=2, until_s=20) == ["True True", "None 500000000", "True [1]"]
