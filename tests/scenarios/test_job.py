@@ -34,8 +34,7 @@ def test_both_jobs_are_the_same_but_for_name_and_phase_and_fit_into_their_phases
 
 def test_the_port_is_away_for_longer_than_roce_retries_and_comes_back_within_the_phase():
     timeline = job.timeline(SETTING)
-    verbs = {fault.verb for fault in timeline}
-    assert verbs == {"link-down", "switch-crash", "port-down"}
+    assert {fault.verb for fault in timeline} == {"link-down", "switch-crash", "port-down"}
     (port,) = [fault for fault in timeline if fault.verb == "port-down"]
     assert port.for_s is not None
     assert port.at_s + port.for_s < SETTING.phases["faults"]
@@ -44,8 +43,7 @@ def test_the_port_is_away_for_longer_than_roce_retries_and_comes_back_within_the
 @pytest.mark.parametrize("rate_bps", [3_750_000, 10_000_000, 100_000_000_000])
 def test_a_job_makes_as_many_steps_whatever_the_rate_for_phases_last_as_many_round_trips(rate_bps: int):
     slower = PLAN.at_rate(rate_bps)
-    steps = job.steps(replace(SETTING, plan=slower, pace=slower.pace))
-    assert abs(steps - job.steps(SETTING)) <= 1
+    assert abs(job.steps(replace(SETTING, plan=slower, pace=slower.pace)) - job.steps(SETTING)) <= 1
 
 
 @pytest.mark.parametrize("name", library.WITH_PROGRAMS)
