@@ -83,8 +83,7 @@ def test_too_few_seeds_order_nothing_and_only_seeds_that_all_algorithms_have_cou
 
     assert of(6) == Ranking(1, 1, 3)
     assert of(7) == Ranking(1, 1, 1)
-    few = {**MADE, "best": {1: 5.0, 99: 7.0}}
-    assert ranks(few, "high")["best"] == Ranking(1, 1, 3)
+    assert ranks({**MADE, "best": {1: 5.0, 99: 7.0}}, "high")["best"] == Ranking(1, 1, 3)
     assert ranks({**MADE, "best": {99: 7.0}}, "high") == {}
     assert ranks({}, "high") == {}
 
@@ -277,10 +276,8 @@ def test_the_files_say_what_the_rows_say(tmp_path, monkeypatch, capsys) -> None:
     under = {row[4]: row for row in rows if row[1] == "goodput_faults"}
     assert [under[name][6] for name in ("mrc", "reps")] == ["894500", "794500"]
     assert [row[1] for row in rows][:2] == ["goodput_faults"] * 2, "what was carried leads"
-    same = [row[-3:] for row in rows if row[1] == "p99_step"]
-    assert same == [["1", "1", "2"]] * 2
-    true = {row[4]: row[6] for row in rows if row[1] == "true_share"}
-    assert true == {"mrc": "1", "reps": "0.9"}
+    assert [row[-3:] for row in rows if row[1] == "p99_step"] == [["1", "1", "2"]] * 2
+    assert {row[4]: row[6] for row in rows if row[1] == "true_share"} == {"mrc": "1", "reps": "0.9"}
     assert {row[-1] for row in rows if row[1] == "true_share"} == {""}, "claims about MRC have no rank"
     assert len(found["rows.csv"].splitlines()) == 21
     page, printed = found["contest.html"], capsys.readouterr().out

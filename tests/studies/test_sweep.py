@@ -215,8 +215,7 @@ def test_with_until_a_sweep_stops_when_it_is_known_and_its_table_does_not_depend
         assert variant["until"]["known"] is not None or variant["runs"] == 500
     alone = json.loads(swept(tmp_path / "all", path, 500))
     assert [one["runs"] for one in alone["variants"]] == [500, 500]
-    again = json.loads(swept(tmp_path / "all", path, 500, made=0, until=0.9))
-    assert again == found
+    assert json.loads(swept(tmp_path / "all", path, 500, made=0, until=0.9)) == found
 
 
 def test_a_test_looks_at_runs_in_the_order_of_seeds_whichever_ends_first(tmp_path: Path) -> None:
@@ -363,8 +362,7 @@ def test_the_command_says_what_is_known_and_its_exit_status_is_the_answer(tmp_pa
     assert "4 runs made, 0 kept from before" in said
     assert (tmp_path / "runs" / "latest" / "report.html").exists()
     assert main(["sweep", str(path), "--seeds", "4", *runs, "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["variants"][0]["verdicts"]["true"]["count"] == 4
+    assert json.loads(capsys.readouterr().out)["variants"][0]["verdicts"]["true"]["count"] == 4
     assert main(["sweep", str(path), "--seeds", "4", *runs, "--until", "99%", "--plain"]) == 3
 
 
