@@ -143,8 +143,7 @@ def test_a_thread_that_started_it_may_end_without_ending_it(tmp_path):
     thread.join()
     (process,) = started
     try:
-        address = ready_words(process)["grpc"]
-        assert capabilities(address) == "1.4.1"
+        assert capabilities(ready_words(process)["grpc"]) == "1.4.1"
     finally:
         stop(process)
 

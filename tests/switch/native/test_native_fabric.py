@@ -272,8 +272,7 @@ def test_simultaneous_frames_of_different_ports_take_turns_in_being_first(compil
 @pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 40])
 def test_bytes_that_are_no_records_are_refused(length: int, fabric: NativeFabric) -> None:
     error = ctypes.c_int()
-    data = b"\xff" * length
-    assert fabric._c.fabric_send(fabric.address, data, length, error) == 0
+    assert fabric._c.fabric_send(fabric.address, b"\xff" * length, length, error) == 0
     assert error.value == (0 if length == 0 else -1)
 
 

@@ -7,6 +7,7 @@ process with a report.
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -47,17 +48,11 @@ def run(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess
 
 
 @pytest.mark.slow
-def test_the_sanitizers_find_nothing(environment: dict[str, str]) -> None:
-    files = map(str, TESTS)
-    done = run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
-    assert "runtime error" not in done.stderr
-    assert "AddressSanitizer" not in done.stderr
-
-
-@pytest.mark.slow
-def test_the_sanitizers_find_nothing_in_hundreds_of_damaged_programs(environment: dict[str, str]) -> None:
-    done = run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "slow", str(HOSTILE))
+@pytest.mark.parametrize(
+    "words", [map(str, TESTS), ("-m", "slow", str(HOSTILE))], ids=["the tests", "hundreds of damaged programs"]
+)
+def test_the_sanitizers_find_nothing(words: Iterable[str], environment: dict[str, str]) -> None:
+    done = run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words)
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     assert " passed" in done.stdout
     assert "runtime error" not in done.stderr

@@ -84,8 +84,7 @@ def test_a_list_has_the_data_as_p4info_says(store: EntityStore) -> None:
     assert (a.bitstring, port.bitstring, level.enum_value) == (b"\x2a", b"\x02", b"\x08")
     assert [m.WhichOneof("data") for m in inner.struct.members] == ["bool", "bitstring"]
     assert (inner.struct.members[0].bool, inner.struct.members[1].bitstring) == (True, b"\xff"), "-1 in one byte"
-    kind = pair.WhichOneof("data")
-    assert [m.bitstring for m in getattr(pair, kind).members] == [b"\0", b"\x01\x2c"]
+    assert [m.bitstring for m in getattr(pair, pair.WhichOneof("data")).members] == [b"\0", b"\x01\x2c"]
 
 
 @pytest.mark.parametrize(("timeout", "size"), [(0, 0), (0, 5), (S, 1)])
@@ -264,8 +263,7 @@ def test_long_lists_are_cut(store: EntityStore, monkeypatch: pytest.MonkeyPatch)
 )
 def test_types_that_a_digest_cannot_have_are_refused_when_it_is_enabled(spec: str, types: str, refused: str) -> None:
     digest = text_format.Parse(f"type_spec {{ {spec} }}", p4info_pb2.Digest())
-    known = text_format.Parse(types, p4info_pb2.P4Info().type_info)
-    assert refused in digest_info(digest, known).refused
+    assert refused in digest_info(digest, text_format.Parse(types, p4info_pb2.P4Info().type_info)).refused
 
 
 def test_types_that_double_are_bounded() -> None:

@@ -174,8 +174,7 @@ def test_no_write_comes_between_the_parts_of_a_read(harness: Harness, client: Cl
         assert reading.done()
         return await reading
 
-    counts = {entity.counter_entry.data.packet_count for entity in harness.run(live())}
-    assert counts == {0}
+    assert {entity.counter_entry.data.packet_count for entity in harness.run(live())} == {0}
     assert engine.counters["ingress.received", 3] == CounterValue(7, 0)
 
 

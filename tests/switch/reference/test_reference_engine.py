@@ -116,8 +116,7 @@ def test_a_direct_meter_colours_hits(compiled: Compiled) -> None:
     packet = bytes.fromhex("00 00000001 0001 00")
     for _ in range(3):
         engine.receive(1, packet, 0)
-    colours = [sent.frame[11] for sent in engine.advance(0)]
-    assert colours == [0, 1, 2]
+    assert [sent.frame[11] for sent in engine.advance(0)] == [0, 1, 2]
     assert engine.read_direct_counter("In.exact_table", handle).packets == 3
     with pytest.raises(EngineError, match=r"In.lpm_table has no direct meter"):
         engine.set_direct_meter("In.lpm_table", 0, None)
