@@ -154,8 +154,7 @@ def test_draining_denies_exactly_the_paths_across_the_switch(name):
         denied = denied_evs(LAB, host, [drain])
         assert len(set(denied)) == len(denied)
         for other, ev in denied:
-            crossed = path_of_ev(LAB, host, LAB.host(other), ev).switches
-            assert name in [switch.name for switch in crossed]
+            assert name in [switch.name for switch in path_of_ev(LAB, host, LAB.host(other), ev).switches]
     # h0 sits under leaf 0: six of its seven peers are across spines, two of them under leaf 1.
     expected = 6 if name == "p1s2" else 2 * 4
     assert len(denied_evs(LAB, Host(0), [drain])) == expected

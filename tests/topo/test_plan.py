@@ -55,8 +55,7 @@ HARDWARE = {
 
 def test_a_wires_overhead_and_a_nics_latency_lengthen_the_round_trip():
     """By hand: 4352 + 24 bytes take 350.08 ns at 100 Gb/s, 154 + 24 take 14.24; a NIC's 800 ns count four times."""
-    plain = parse_plan(MINIMAL, overrides=HARDWARE)
-    assert plain.base_rtt_ns == 4 * (360 + 1000)
+    assert parse_plan(MINIMAL, overrides=HARDWARE).base_rtt_ns == 4 * (360 + 1000)
     around = parse_plan(MINIMAL, overrides={**HARDWARE, "links.wire_overhead_bytes": "24"})
     assert around.base_rtt_ns == 4 * (364 + 1000)
     both = replace(around, links=replace(around.links, nic_latency_ns=800))
@@ -390,8 +389,7 @@ def test_htsims_fat_trees_have_its_numbers_of_switches(tmp_path, nodes, pod, rad
     cores = sum(switch.role == "core" for switch in plan.switches())
     assert (plan.leaves, plan.spines, cores) == (tor, agg, core) == switches
     assert plan.host_count == nodes
-    usids = [switch_usid(switch) for switch in plan.switches()]
-    assert len(set(usids)) == sum(switches)
+    assert len({switch_usid(switch) for switch in plan.switches()}) == sum(switches)
     assert plan.base_rtt_ns >= 12 * 1000  # six links there and back
 
 

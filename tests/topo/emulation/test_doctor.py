@@ -41,8 +41,7 @@ def test_up_without_a_program_says_how_to_get_it(private_run, monkeypatch):
 
 @pytest.mark.root
 def test_kernel_features_are_tried_in_a_namespace_that_goes_again(private_run):
-    names = {finding.name: finding.present for finding in examine()}
-    assert names["kernel: veth"]
+    assert {finding.name: finding.present for finding in examine()}["kernel: veth"]
     assert os.listdir("/run/netns") == []
 
 

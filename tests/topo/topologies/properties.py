@@ -41,8 +41,7 @@ def every_ev_names_one_path_and_each_pair_has_as_many_in_a_plane(plan: Plan) -> 
         assert all(path_of_ev(plan, source, destination, ev) == path for ev, path in found)
         distinct = {path.ev for _, path in found}
         assert {path.ev for path in paths(plan, source, destination)} == distinct
-        most = max(Counter(path.plane for _, path in found).values())
-        assert most <= plan.topology.evs_per_plane
+        assert max(Counter(path.plane for _, path in found).values()) <= plan.topology.evs_per_plane
         assert len(distinct) <= path_count(plan, local=len(found[0][1].switches) == 1)
 
 
