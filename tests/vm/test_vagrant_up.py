@@ -101,8 +101,7 @@ def run(machine: Machine, words: str, limit_s: float) -> Ran:
 
 
 def test_vagrant_up_ends_in_a_lab_and_destroy_leaves_nothing(machine: Machine, release: str, capsys) -> None:
-    up = machine.vagrant("up", limit_s=900)
-    assert "labs of this machine have embedded switches" in up
+    assert "labs of this machine have embedded switches" in machine.vagrant("up", limit_s=900)
     assert machine.ssh("uname -r").startswith(debian.KERNELS[release])
 
     # Emulated processors may leave too little time for a verdict; never for a wrong one.
