@@ -6,7 +6,6 @@ import shutil
 import stat
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o002, 0o644), (0o027, 0o640), (0o077, 0o600)])
 @pytest.mark.parametrize("write", [files.write, files.write_named, files.write_new])
-def test_the_users_umask_says_who_may_read_a_file(mask, mode, write: Callable[[Path, str], object], tmp_path) -> None:
+def test_the_users_umask_says_who_may_read_a_file(mask, mode, write, tmp_path) -> None:
     before = os.umask(mask)
     try:
         write(tmp_path / "grades.csv", "anna,9\n")

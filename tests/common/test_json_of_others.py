@@ -6,7 +6,6 @@ import ast
 import json
 import re
 import tracemalloc
-from pathlib import Path
 
 import pytest
 
@@ -41,7 +40,7 @@ def test_a_text_has_as_many_values_as_fit_in_200_megabytes() -> None:
             plain_file.parse_json(text)
 
 
-def test_files_of_others_and_lines_of_their_journals_are_counted(tmp_path: Path) -> None:
+def test_files_of_others_and_lines_of_their_journals_are_counted(tmp_path) -> None:
     path = tmp_path / "options.json"
     path.write_bytes(of_marks(MOST + 1) + b"\n")
     with pytest.raises(ValueError, match=re.escape(f"{path} must hold JSON ({TOO_MUCH})")):
