@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -63,7 +62,7 @@ def test_a_plan_given_twice_is_refused_in_one_line(capsys: pytest.CaptureFixture
     "up tiny --set trimming.enabled=false --set trimming.enabled=true",
     "hunt --setting selection=reps --setting selection=mrc",
 ])  # fmt: skip
-def test_a_setting_with_two_values_is_refused(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_setting_with_two_values_is_refused(words: str, tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([*words.split(), *(["--runs", str(tmp_path)] if "--world" in words else [])]) == 2
     *_, option, first, _, second = words.split()
     assert f"{option} must give each name once (got {first!r} and {second!r})" in capsys.readouterr().err
