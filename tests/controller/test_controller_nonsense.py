@@ -13,7 +13,6 @@ from controller.client import ClientError, GrpcChannels, P4RuntimeClient
 from controller.push import push
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code
-from topo.plan import Plan
 
 NONSENSE = b"\x0a\x7f"
 
@@ -44,7 +43,7 @@ def cookie(pipelines: Pipelines) -> bytes:
     return bytes(response.SerializeToString())
 
 
-def test_an_answer_that_is_no_message_is_the_switchs_refusal(tiny: Plan, pipelines: Pipelines) -> None:
+def test_an_answer_that_is_no_message_is_the_switchs_refusal(tiny, pipelines: Pipelines) -> None:
     with switch(get=NONSENSE) as address:
         (difference,) = verify(tiny, {"p0l0": address}, pipelines=pipelines).differences
     expected = f"p0l0 ({address}): the answer to GetForwardingPipelineConfig is no P4Runtime message"
