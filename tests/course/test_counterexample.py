@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,6 @@ from scenarios import library
 from scenarios.scenario import TimedFault, Workload
 from studies.hunting import found
 from studies.hunting.attempt import AttemptOutcome
-from tests.course.mutants.mutant import Mutant
 from tests.course.open_box import OpenWork
 from tests.course.sampling import first_failure, results, wrong
 from tests.helpers import browser as browsers
@@ -27,7 +25,7 @@ HUNTED = ("never leaves", "waits for fifty losses", "leaves another path")
 FAULTS_MAX = 2
 
 
-def test_the_scenario_of_a_counterexample_loads(tmp_path: Path) -> None:
+def test_the_scenario_of_a_counterexample_loads(tmp_path) -> None:
     load = Workload("write_bw", {"size": 4096, "depth": 2, "qps": 1, "messages": 0}, ("h0", "h1"))
     fabric = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1}
     case = TrialCase(1, fabric, (load,), (TimedFault(0.1, "blackhole", "p0l0-p0s0", 0.5),), seam="health")
@@ -37,7 +35,7 @@ def test_the_scenario_of_a_counterexample_loads(tmp_path: Path) -> None:
     assert len(scenario.checks(None)) == 2  # type: ignore[arg-type]
 
 
-def test_a_counterexample_runs_with_the_class_of_the_file(tmp_path: Path) -> None:
+def test_a_counterexample_runs_with_the_class_of_the_file(tmp_path) -> None:
     """The command that a check prints, on a run of a second."""
     load = Workload("write_bw", {"size": 4096, "depth": 2, "qps": 1, "messages": 0}, ("h0", "h1"), name="load0")
     fabric = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1}
@@ -64,7 +62,7 @@ def test_a_timeout_that_counts_all_under_way_as_lost_fails_no_right_solution(see
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", wrong(find("health"), "MUTANTS"), ids=lambda one: one.name)
-def test_the_hunt_of_lab_6_alone_finds_every_wrong_idea(mutant: Mutant) -> None:
+def test_the_hunt_of_lab_6_alone_finds_every_wrong_idea(mutant) -> None:
     lab, seed = find("health"), 7
     found = results(lab, mutant.change(reference(lab, seed), seed), seed, only="hunt")
     assert first_failure(found) is not None
@@ -72,7 +70,7 @@ def test_the_hunt_of_lab_6_alone_finds_every_wrong_idea(mutant: Mutant) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HUNTED)
-def test_a_hunt_shrinks_what_breaks_an_idea_to_a_replay(name: str, tmp_path: Path) -> None:
+def test_a_hunt_shrinks_what_breaks_an_idea_to_a_replay(name: str, tmp_path) -> None:
     lab, seed = find("health"), 7
     mutant = next(one for one in wrong(lab, "MUTANTS") if one.name == name)
     path = tmp_path / lab.file
