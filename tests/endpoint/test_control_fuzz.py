@@ -1,7 +1,6 @@
 """Whatever JSON a control client sends: the host answers each request once, in words, and lives on."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -204,7 +203,7 @@ ONE_SEND = "num_ranks 2\nrank 0 {\nl1: send 8b to 1\n}\nrank 1 {\nl1: recv 8b fr
     ],
 )
 def test_the_contents_of_messages_count_as_memory_and_are_not_made_when_they_are_too_many(
-    kind: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    kind: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path
 ) -> None:
     """A rank that only sends has no other memory."""
     for module in ("endpoint.workloads.table", "endpoint.workloads.workload"):

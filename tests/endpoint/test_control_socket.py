@@ -6,7 +6,6 @@ import select
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -127,7 +126,7 @@ def test_clients_beyond_the_limit_are_told_so_while_all_others_wait_for_answers(
     server.close()
 
 
-def test_clients_are_turned_away_while_no_descriptor_is_free_and_served_when_one_is(tmp_path: Path) -> None:
+def test_clients_are_turned_away_while_no_descriptor_is_free_and_served_when_one_is(tmp_path) -> None:
     driver, path = FakeDriver(), tmp_path / "s"
     server = ControlServer(path, driver, pong, line_bytes_max=1000)
     ((listener, accept),) = driver.readers.items()
@@ -176,7 +175,7 @@ def test_a_server_whose_spare_descriptor_was_taken_pauses_and_has_one_again_late
     client.close()
 
 
-def test_a_client_with_too_many_unread_answers_is_disconnected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_with_too_many_unread_answers_is_disconnected(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "UNSENT_BYTES_MAX", 3_000_000)
     driver, path, waiting = FakeDriver(), tmp_path / "s", list[Callable[[], None]]()
 
@@ -199,7 +198,7 @@ def test_a_client_with_too_many_unread_answers_is_disconnected(tmp_path: Path, m
     server.close()
 
 
-def test_a_client_that_reads_has_its_whole_answer_when_the_server_ends_right_after_it(tmp_path: Path) -> None:
+def test_a_client_that_reads_has_its_whole_answer_when_the_server_ends_right_after_it(tmp_path) -> None:
     driver, path = FakeDriver(), tmp_path / "s"
     server = ControlServer(path, driver, long_answer, line_bytes_max=1000)
     with ControlClient(path, timeout_s=5) as client, ThreadPoolExecutor() as pool:
@@ -212,7 +211,7 @@ def test_a_client_that_reads_has_its_whole_answer_when_the_server_ends_right_aft
         assert len(found.result()) == 1_000_000
 
 
-def test_an_agent_forgets_the_waits_of_a_client_that_has_left(tmp_path: Path) -> None:
+def test_an_agent_forgets_the_waits_of_a_client_that_has_left(tmp_path) -> None:
     driver, path, net = FakeDriver(), tmp_path / "s", FakeNet(seed=1, hosts=2)
     host = net.hosts["h0"]
     prepare = {"id": 0, "op": "workload.prepare", "name": "a", "kind": "write_bw", "ranks": ["h0", "h1"]}

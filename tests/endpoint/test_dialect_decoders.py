@@ -8,7 +8,6 @@ import json
 import shutil
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,7 +90,7 @@ def test_scapy_refuses_a_dialect_that_is_none_and_keeps_the_one_it_has() -> None
 
 @needs_tshark
 @pytest.mark.parametrize("text", DIALECTS)
-def test_wireshark_reads_ev_operation_and_ports_with_the_same_setting(tmp_path: Path, text: str) -> None:
+def test_wireshark_reads_ev_operation_and_ports_with_the_same_setting(tmp_path, text: str) -> None:
     frames = spoken(text)
     shown = dissected(tmp_path, *frames.values(), options=("-o", f"mrc.dialect:{text}"))
     values = dict(zip(frames, shown, strict=True))
@@ -114,7 +113,7 @@ def test_wireshark_names_the_upper_bits_of_bth_byte_1_by_the_dialect(tmp_path, t
 
 
 @needs_tshark
-def test_wireshark_shows_on_every_packet_that_its_dialect_is_none(tmp_path: Path) -> None:
+def test_wireshark_shows_on_every_packet_that_its_dialect_is_none(tmp_path) -> None:
     frame = build(wire.Bth(0xD1, 1, 1), wire.Aeth(0x1F, 1).pack())
     shown = tshark(tmp_path, [frame], "-V", "-o", "mrc.dialect:client")
     assert 'mrc.dialect must be default or mrc-client (got "client")' in shown

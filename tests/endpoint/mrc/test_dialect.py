@@ -5,7 +5,6 @@ codecs.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -135,7 +134,7 @@ def test_a_host_of_another_dialect_is_refused() -> None:
 
 
 @pytest.mark.parametrize("said", ["nonsense", "x" * 600, "", 5, b"default", ["default"]])
-def test_any_other_statement_of_a_peer_is_refused(said: Any) -> None:
+def test_any_other_statement_of_a_peer_is_refused(said) -> None:
     bench = Bench()
     qp = bench.a.create_qp(bench.cq_a)
     with pytest.raises(VerbError, match="must have the same setting 'dialect'") as refused:

@@ -6,7 +6,6 @@ MRC-Client.
 
 import shutil
 import struct
-from pathlib import Path
 
 import pytest
 
@@ -91,7 +90,7 @@ def test_a_check_of_another_kind_is_dropped_and_counted(routed: bool) -> None:
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark on PATH")
-def test_wireshark_reads_behind_a_segment_routing_header(tmp_path: Path) -> None:
+def test_wireshark_reads_behind_a_segment_routing_header(tmp_path) -> None:
     plain = build(wire.Bth(Opcode.SACK, 0x123, 9), wire.Seth(9, 1, 0b110, 0x1C003).pack() + wire.CcState().pack())
     before, after = dissected(tmp_path, plain, with_routing(plain, 2, left=1))
     assert after == before

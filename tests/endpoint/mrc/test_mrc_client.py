@@ -13,7 +13,6 @@ import shutil
 import struct
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -174,7 +173,7 @@ def test_a_udp_length_that_ends_before_the_packet_does_is_dropped(length: int) -
 
 
 @needs_tshark
-def test_wireshark_judges_the_check_by_the_rule_of_the_dialect(tmp_path: Path) -> None:
+def test_wireshark_judges_the_check_by_the_rule_of_the_dialect(tmp_path) -> None:
     right = client_frame(Opcode.WRITE_ONLY, 0x100, 7, write_body(64, 5, b"abcd"))
     wrong = right[:-1] + bytes([right[-1] ^ 1])
     good, bad = dissected(tmp_path, right, wrong, options=("-o", f"mrc.dialect:{DIALECT}"))
@@ -463,7 +462,7 @@ def _sent(bench: Bench) -> Iterator[tuple[int, bytes]]:
 
 
 @needs_tshark
-def test_wireshark_decodes_every_header_of_a_capture_of_mrc_client(client: Any, tmp_path: Path) -> None:
+def test_wireshark_decodes_every_header_of_a_capture_of_mrc_client(client: Any, tmp_path) -> None:
     given = capture(client, 0x123, 0x1000, 0xBEEF)
     builder = client["packet_builder"].PacketBuilder()
     to = {**ENDS, "src_qpn": 1, "dst_qpn": 0x123}

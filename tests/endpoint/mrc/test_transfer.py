@@ -1,9 +1,7 @@
 """Writes arrive whole over a virtual wire: each kind of fault alone, each PMTU, each variant of the wire."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -52,7 +50,7 @@ FAULTS = {
 
 @TRANSPORTS
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_long_transfer_survives(name: str, make: Callable[..., Wire]) -> None:
+def test_a_long_transfer_survives(name: str, make) -> None:
     wire = make(seed=3)
     for link in wire.links.values():
         link.faults = FAULTS[name]
@@ -99,7 +97,7 @@ def test_a_peer_that_does_not_say_is_taken_to_have_ours() -> None:
 
 @pytest.mark.parametrize("theirs", [0, 255, 65_536, -1, 4096.0, "4096"])
 @pytest.mark.parametrize("make", [Endpoint, RoceEndpoint])
-def test_a_pmtu_that_cannot_be_is_refused_with_both_numbers_and_changes_nothing(make: Any, theirs: Any) -> None:
+def test_a_pmtu_that_cannot_be_is_refused_with_both_numbers_and_changes_nothing(make, theirs) -> None:
     nic = make(profiles.parse(profile_data(0)), rng=Random(1), now_ns=0)
     qp = nic.create_qp(nic.create_cq(4))
     qp.modify(QPState.INIT, 0)
@@ -112,7 +110,7 @@ def test_a_pmtu_that_cannot_be_is_refused_with_both_numbers_and_changes_nothing(
 
 
 @pytest.mark.parametrize("make", [Endpoint, RoceEndpoint])
-def test_a_qp_cannot_have_more_than_its_ports_carry(make: Any) -> None:
+def test_a_qp_cannot_have_more_than_its_ports_carry(make) -> None:
     nic = make(profiles.parse(profile_data(0)), rng=Random(1), now_ns=0)
     with pytest.raises(VerbError, match="pmtu is 8192; the profile's, which fits the ports, is 4096"):
         nic.create_qp(nic.create_cq(1), pmtu=8192)

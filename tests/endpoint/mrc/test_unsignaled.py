@@ -1,7 +1,5 @@
 """Unsignaled writes: told of only if they fail, or by the next signaled one; and how all of it is flushed."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +17,7 @@ REGION = MemoryRegion(0, 100, 1, 1, memoryview(bytearray(100)))
 
 
 @pytest.mark.parametrize("make", [Endpoint, RoceEndpoint])
-def test_only_signaled_writes_complete_and_all_arrive(make: Any) -> None:
+def test_only_signaled_writes_complete_and_all_arrive(make) -> None:
     wire = Wire(make=make)
     one, other = wire.transports["h0"], wire.transports["h1"]
     data, sink = bytearray(range(256)) * 256, bytearray(1 << 16)
