@@ -5,7 +5,6 @@ import operator
 import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,7 +75,7 @@ def test_a_check_that_raises_anything_is_unknown_and_its_line_is_named(made_up: 
     )
 
 
-def test_a_verdict_is_written_although_a_check_raises(made_up: Build, tmp_path: Path) -> None:
+def test_a_verdict_is_written_although_a_check_raises(made_up: Build, tmp_path) -> None:
     (tmp_path / "journal").mkdir()
     lines = (json.dumps(line) + "\n" for line in made_up().lines)
     (tmp_path / "journal" / "all.jsonl").write_text("".join(lines))

@@ -1,13 +1,10 @@
 """Names on charts: none lies on another, every one that has room is there, faults are named."""
 
-from collections.abc import Callable
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.reports import plots
 from judging.reports.plots import ROWS_MAX, placed
-from judging.run import Run
 
 NAMES = st.lists(st.tuples(st.floats(0, 80), st.text("abcdefgh", min_size=1, max_size=30)), max_size=25)
 
@@ -31,7 +28,7 @@ def test_names_that_have_room_are_all_there() -> None:
     assert [label.row for label in placed([(0.0, "warmup"), (4.0, "reference")], 80.0, 105.0)] == [0, 1]
 
 
-def test_a_chart_names_its_faults_and_phases(made_up: Callable[..., Run]) -> None:
+def test_a_chart_names_its_faults_and_phases(made_up) -> None:
     chart = plots.goodput_over_time([("mrc", made_up())])
     for said in ("link-down p0l0-p0s1", "reference", "faults"):
         assert said in chart

@@ -1,7 +1,6 @@
 """A number that was not read is told as such, and never as 0; a run's end is read."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,7 +45,7 @@ def test_what_was_counted_before_the_first_phase_is_no_goodput_of_it() -> None:
     assert counters.qp_totals(run)["acked_bytes"] == 1000
 
 
-def test_a_run_without_samples_has_no_goodput_and_no_counters(tmp_path: Path) -> None:
+def test_a_run_without_samples_has_no_goodput_and_no_counters(tmp_path) -> None:
     run = run_of()
     assert goodput.of_phase(run, run.phases["reference"]) is None
     assert tables.goodput_rows(run) == [["reference", "2.0 s", "not read", ""]]
@@ -84,7 +83,7 @@ def test_a_switch_that_runs_no_program_has_no_trims_and_none_becomes_a_count() -
     assert port_rows.added({"ports": [row]}, {"ports": [{**row, "TRIM_PKTS": 4}]})["ports"][0]["TRIM_PKTS"] == 4
 
 
-def test_a_run_ends_with_a_sample_however_short_it_is(tmp_path: Path) -> None:
+def test_a_run_ends_with_a_sample_however_short_it_is(tmp_path) -> None:
     """A rank that computes for a third of the time between two samples, and then sends 100,000 bytes: 25 packets."""
     goal = tmp_path / "two.goal"
     goal.write_text(

@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Callable
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -178,7 +177,7 @@ def test_figures_are_numbers_with_their_units(made_up: Build) -> None:
     json.dumps(found)
 
 
-def test_csv_files_have_heads_with_units_and_add_up(made_up: Build, tmp_path: Path) -> None:
+def test_csv_files_have_heads_with_units_and_add_up(made_up: Build, tmp_path) -> None:
     run = made_up()
     files = {path.name: list(csv.reader(path.open())) for path in write_csv(run, tmp_path / "figures")}
     assert files["goodput.csv"][0] == ["time_s", "goodput_bps"]
@@ -188,7 +187,7 @@ def test_csv_files_have_heads_with_units_and_add_up(made_up: Build, tmp_path: Pa
     assert dict(files["counters.csv"][1:])["retransmits"] == str(figures(run)["counters_packets"]["retransmits"])
 
 
-def test_a_run_and_its_report_and_its_comparison_speak_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_and_its_report_and_its_comparison_speak_json(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = ("--runs", str(tmp_path))
     quick = ("run", "smoke", "--world", "simulated", "--seed", "3", "--time", "0.5", *runs)
     cli.main([*quick, "--format", "json"])

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from judging import checks
 from judging.judge import verdict_of
 from judging.reports import comparison, report
-from judging.run import Run
 from judging.story import Story
 
 CHROMIUM = shutil.which("chromium")
@@ -31,7 +29,7 @@ def opened(page: str, folder: Path) -> tuple[str, str]:
     return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
 
 
-def test_the_report_opens_without_errors(made_up: Callable[..., Run], tmp_path: Path) -> None:
+def test_the_report_opens_without_errors(made_up, tmp_path: Path) -> None:
     run = made_up(dip=0.4)
     story = Story("A made-up run", "What was done.")
     document, console = opened(report.html(run, story, verdict_of(run, checks.always())), tmp_path)
@@ -40,7 +38,7 @@ def test_the_report_opens_without_errors(made_up: Callable[..., Run], tmp_path: 
     assert "A made-up run" in document
 
 
-def test_the_comparison_opens_without_errors(made_up: Callable[..., Run], tmp_path: Path) -> None:
+def test_the_comparison_opens_without_errors(made_up, tmp_path: Path) -> None:
     document, console = opened(comparison.html([made_up(), made_up(dip=0.1)]), tmp_path)
     assert console == ""
     assert document.count("<svg") == 2
