@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -39,7 +38,7 @@ def test_a_libibverbs_that_is_loaded_later_has_the_labs_devices(name: str) -> No
     assert (done.stdout, done.stderr) == ("2\n", "")
 
 
-def test_other_libraries_are_found_where_their_loader_looks(tmp_path: Path) -> None:
+def test_other_libraries_are_found_where_their_loader_looks(tmp_path) -> None:
     """By the RUNPATH of the library that calls dlopen, which is none of libmrc's."""
     (tmp_path / "inner").mkdir()
     sources = {
