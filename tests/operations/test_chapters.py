@@ -1,7 +1,5 @@
 """The guide's two chapters for operators, run as a reader types them."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.helpers.console_blocks import ROOT, blocks, missing, printed_by
@@ -19,7 +17,7 @@ def test_the_guide_has_a_chapter_on_each() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", sorted(CHAPTERS))
-def test_a_chapter_prints_what_it_shows(place: str, tmp_path: Path) -> None:
+def test_a_chapter_prints_what_it_shows(place: str, tmp_path) -> None:
     lab = tmp_path / "lab"
     lab.write_text(f'#!/bin/sh\nexec "{ROOT}/lab" "$@"\n')
     lab.chmod(0o755)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from common.client import ControlError
@@ -30,7 +29,7 @@ def ask(server: Server, **request: Any) -> dict[str, Any]:
     return answers[0]
 
 
-def test_a_reason_that_is_no_unicode_is_on_the_page_without_the_bytes_that_are_none(tmp_path: Path) -> None:
+def test_a_reason_that_is_no_unicode_is_on_the_page_without_the_bytes_that_are_none(tmp_path) -> None:
     """A command line's byte that is no UTF-8 reaches Python as a lone surrogate."""
     with session(hiding(), tmp_path, CALLED_S) as opened, serving(opened) as server:
         answer = ask(server, op="answer", named=["none"], because="caf\udce9")
@@ -39,7 +38,7 @@ def test_a_reason_that_is_no_unicode_is_on_the_page_without_the_bytes_that_are_n
         assert "Because: caf?" in (opened.directory.path / page.PAGE).read_text()
 
 
-def test_an_incident_whose_page_cannot_be_written_is_over(tmp_path: Path) -> None:
+def test_an_incident_whose_page_cannot_be_written_is_over(tmp_path) -> None:
     with session(hiding(), tmp_path, CALLED_S) as opened, serving(opened) as server:
         (opened.directory.path / page.PAGE).mkdir()
         answer = ask(server, op="end")

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -53,7 +52,7 @@ def lab(*words: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("kind", ["nic-port-down", "rebooting-switch", "late-host", "swapped-cables"])
-def test_the_recorded_path_of_a_kind_shows_it_on_real_links(kind: str, tmp_path: Path) -> None:
+def test_the_recorded_path_of_a_kind_shows_it_on_real_links(kind: str, tmp_path) -> None:
     """Those that real links do in another way than virtual time; `python -m tests.incidents` tries them all."""
     incident = drawn_with(kind, KINDS[kind].level)
     hidden = next(one for one in incident.hidden if one.kind == kind)
@@ -68,7 +67,7 @@ def test_the_recorded_path_of_a_kind_shows_it_on_real_links(kind: str, tmp_path:
         opened.close()
 
 
-def test_a_sealed_lab_gives_nothing_away_and_ends_with_the_answer(tmp_path: Path) -> None:
+def test_a_sealed_lab_gives_nothing_away_and_ends_with_the_answer(tmp_path) -> None:
     incident = drawn_with("wrong-entry", 3, first=3_000_000_000)
     folder = start(tmp_path, incident.seed, 3, "emulated").path
     said = []
@@ -110,7 +109,7 @@ def test_a_sealed_lab_gives_nothing_away_and_ends_with_the_answer(tmp_path: Path
         ask(folder, "status")
 
 
-def test_ctrl_c_while_the_lab_is_built_leaves_nothing_of_it(tmp_path: Path) -> None:
+def test_ctrl_c_while_the_lab_is_built_leaves_nothing_of_it(tmp_path) -> None:
     command = [sys.executable, "-m", "cli", "incident", "--world", "emulated", "--runs", str(tmp_path)]
     starter = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heeding_interrupts)
     root = labname.chosen().root
@@ -125,7 +124,7 @@ def test_ctrl_c_while_the_lab_is_built_leaves_nothing_of_it(tmp_path: Path) -> N
     assert "incident" not in subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
 
 
-def test_a_lab_that_is_taken_down_ends_the_incident_in_words(tmp_path: Path) -> None:
+def test_a_lab_that_is_taken_down_ends_the_incident_in_words(tmp_path) -> None:
     start(tmp_path, 5, 1, "emulated")
     runs = ("--runs", str(tmp_path))
     assert lab("down")[0] == 0

@@ -1,7 +1,5 @@
 """Many incidents gone through by programs: their counts, and the look for secrets."""
 
-from pathlib import Path
-
 import pytest
 
 from operations.incident.draw import draw
@@ -34,7 +32,7 @@ def test_secrets_are_found_wherever_they_are(said: str, found: tuple[str, ...]) 
     assert leaks(draw(4611686018427387000, 3), ["nothing", said]) == found
 
 
-def test_names_of_files_and_folders_are_looked_at_as_well(tmp_path: Path) -> None:
+def test_names_of_files_and_folders_are_looked_at_as_well(tmp_path) -> None:
     (tmp_path / "dead-cable").mkdir()
     (tmp_path / "dead-cable" / "late-host.txt").write_bytes(b"\xff flapping-cable")
     assert leaks(draw(1, 3), files(tmp_path)) == ("dead-cable", "flapping-cable", "late-host")

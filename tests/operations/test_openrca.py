@@ -2,7 +2,6 @@
 
 import csv
 import re
-from pathlib import Path
 
 import pytest
 
@@ -23,7 +22,7 @@ def test_the_scoring_points_are_the_truth_in_the_words_of_the_evaluation(level: 
         assert re.findall(REASON, points) == [one.kind for one in incident.hidden]
 
 
-def test_the_question_offers_every_reason_and_does_not_name_the_answer(tmp_path: Path) -> None:
+def test_the_question_offers_every_reason_and_does_not_name_the_answer(tmp_path) -> None:
     from operations.incident.openrca import BEGIN
 
     incident = draw(4, 3)
