@@ -2,7 +2,6 @@
 
 import json
 import resource
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ LOOK_S = 50
 @pytest.mark.parametrize(
     "lines", [DAYS, pytest.param(WEEKS, marks=pytest.mark.by_hand("six minutes, and a tenth of them says the same"))]
 )
-def test_millions_of_lines_of_a_living_lab_leave_files_and_memory_bounded(lines: int, tmp_path: Path) -> None:
+def test_millions_of_lines_of_a_living_lab_leave_files_and_memory_bounded(lines: int, tmp_path) -> None:
     hosts = list(load_plan("lab").hosts())
     (tmp_path / "run" / "journal").mkdir(parents=True)
     (agents := tmp_path / "agents").mkdir()
@@ -62,7 +61,7 @@ def test_millions_of_lines_of_a_living_lab_leave_files_and_memory_bounded(lines:
 LOOK_NS = 500_000_000
 
 
-def test_a_counter_that_rests_is_journalled_before_its_next_change_and_once_after_it(tmp_path: Path) -> None:
+def test_a_counter_that_rests_is_journalled_before_its_next_change_and_once_after_it(tmp_path) -> None:
     counted = [0, 0, 0, 70, 90, 90, 90, 90, 100, 100, 100]
     journal = Journal(tmp_path / "switches.jsonl", "lab")
     counters = ChangedCounters(journal)

@@ -21,7 +21,6 @@ from tests.helpers import browser as browsers
 from tests.page.conftest import answering
 from topo.fault import VERBS, ActiveFaults, targets
 from topo.graph import links
-from topo.plan import SwitchKind
 from topo.planfile import load_plan
 
 TINY = load_plan("tiny")
@@ -419,7 +418,7 @@ def test_every_verb_is_told_with_how_it_looks() -> None:
 
 
 @pytest.mark.parametrize("kind", ["embedded", "bmv2", "linux"])
-def test_what_a_kind_cannot_do_is_refused_with_the_reason(kind: SwitchKind) -> None:
+def test_what_a_kind_cannot_do_is_refused_with_the_reason(kind) -> None:
     plan = replace(load_plan("tiny"), switch=kind)
     told = all_refusals(plan)
     for key, verdicts in told.items():
