@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -53,7 +52,7 @@ def measured(*words: str) -> tuple[subprocess.CompletedProcess[str], int]:
     return done, int(done.stdout.splitlines()[-1].removeprefix("peak ")) * 1024
 
 
-def test_the_papers_fabric_is_refused_at_once_with_the_figures(tmp_path: Path) -> None:
+def test_the_papers_fabric_is_refused_at_once_with_the_figures(tmp_path) -> None:
     runs = tmp_path / "runs"
     words = ("run", "smoke", "--plan", "paper", "--world", "simulated", "--plain", "--runs", str(runs))
     done, peak_bytes = measured(*words)
@@ -65,7 +64,7 @@ def test_the_papers_fabric_is_refused_at_once_with_the_figures(tmp_path: Path) -
     assert not runs.exists()
 
 
-def test_a_run_says_what_it_takes_and_takes_no_more(tmp_path: Path) -> None:
+def test_a_run_says_what_it_takes_and_takes_no_more(tmp_path) -> None:
     words = ("run", "smoke", "--world", "simulated", "--plain", "--seed", "1", "--runs", str(tmp_path))
     done, peak_bytes = measured(*words)
     assert "this run takes about" in done.stdout.splitlines()[1]
@@ -102,7 +101,7 @@ hosts_per_leaf = 8
 """
 
 
-def test_a_run_of_many_hosts_in_virtual_time_takes_what_was_told(tmp_path: Path) -> None:
+def test_a_run_of_many_hosts_in_virtual_time_takes_what_was_told(tmp_path) -> None:
     (tmp_path / "permutation.py").write_text(PERMUTATION)
     (tmp_path / "many.toml").write_text(MANY)
     words = ("run", str(tmp_path / "permutation.py"), "--plan", str(tmp_path / "many.toml"), "--world", "simulated")

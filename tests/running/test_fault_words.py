@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,7 +99,7 @@ def test_added_faults_happen_are_stored_repeat_and_are_what_a_comparison_is_abou
     assert json.loads((find(tmp_path, "latest") / "options.json").read_text())["key"] == options["key"]
 
 
-def test_the_baseline_has_added_faults_on_its_one_plane(tmp_path: Path) -> None:
+def test_the_baseline_has_added_faults_on_its_one_plane(tmp_path) -> None:
     words_ = ["run", "smoke", *SIMULATED, "--runs", str(tmp_path), "--transport", "roce"]
     cli.main([*words_, "--fault", "loss p1l0-p1s0 20 @1 for 2"])
     assert "p0l0-p0s0" in {fault.target for fault in Run.open(find(tmp_path, "latest")).faults if fault.verb == "loss"}
@@ -152,7 +151,7 @@ def test_a_fault_by_hand_is_in_recovery_what_was_done_the_header_and_the_compari
 
 
 @pytest.mark.parametrize("at_s", [3.5, 4.5])  # before the timeline does the same, and while it is in force
-def test_a_run_goes_on_when_somebody_did_or_undid_what_its_timeline_would(tmp_path: Path, at_s: float) -> None:
+def test_a_run_goes_on_when_somebody_did_or_undid_what_its_timeline_would(tmp_path, at_s: float) -> None:
     class Meddled(SimulatedWorld):
         """Somebody takes the link down before the timeline does, or brings it back before."""
 

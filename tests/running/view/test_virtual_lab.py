@@ -11,7 +11,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -197,7 +196,7 @@ def test_another_process_ends_a_lab_with_its_socket(lab: Path) -> None:
         ("send", {"host": "h9", "request": "ping", "arguments": {}}, "h9"),
     ],
 )
-def test_a_hostile_request_is_answered_and_the_lab_goes_on(shared: Path, op: str, arguments: Any, said: str) -> None:
+def test_a_hostile_request_is_answered_and_the_lab_goes_on(shared: Path, op: str, arguments, said: str) -> None:
     with ControlClient(shared / SOCKET) as client, pytest.raises(ControlError, match=said):
         client.call(op, **arguments)
     assert clock(shared)["now_ns"] == 0

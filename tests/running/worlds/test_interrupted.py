@@ -6,7 +6,6 @@ import select
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -46,7 +45,7 @@ def test_ctrl_c_takes_the_lab_down_and_the_run_is_unknown(lab: None, tmp_path, m
 
 
 @pytest.mark.slow
-def test_after_kill_9_its_processes_end_down_leaves_nothing_and_the_run_still_opens(lab: None, tmp_path: Path) -> None:
+def test_after_kill_9_its_processes_end_down_leaves_nothing_and_the_run_still_opens(lab: None, tmp_path) -> None:
     process = start_smoke(tmp_path)
     until(process, "link-down")
     begun = [os.pidfd_open(pid) for pid in descendants(process.pid)]
@@ -66,7 +65,7 @@ def test_after_kill_9_its_processes_end_down_leaves_nothing_and_the_run_still_op
     assert "unknown" in text.splitlines()[0]
 
 
-def test_down_during_a_run_ends_it_with_a_word_and_an_unknown_verdict(lab: None, tmp_path: Path) -> None:
+def test_down_during_a_run_ends_it_with_a_word_and_an_unknown_verdict(lab: None, tmp_path) -> None:
     process = start_smoke(tmp_path, stderr=subprocess.PIPE)
     until(process, "phase reference")
     down = subprocess.run([*MRCLAB, "down"], capture_output=True, text=True, check=False, timeout=LIMIT_S)
@@ -80,7 +79,7 @@ def test_down_during_a_run_ends_it_with_a_word_and_an_unknown_verdict(lab: None,
     assert "unknown" in text.splitlines()[0]
 
 
-def test_a_fault_by_hand_during_a_run_is_in_its_report(lab: None, tmp_path: Path) -> None:
+def test_a_fault_by_hand_during_a_run_is_in_its_report(lab: None, tmp_path) -> None:
     # Early and stretched: two commands start and end before the run does, on an emulated machine too.
     process = start_smoke(tmp_path, "--time", "1.5")
     until(process, "phase reference")
@@ -99,7 +98,7 @@ SMOKE_S = 180
 
 
 @pytest.mark.smoke
-def test_smoke_ends_true_on_embedded_switches(tmp_path: Path) -> None:
+def test_smoke_ends_true_on_embedded_switches(tmp_path) -> None:
     done = ran([*SMOKE, "--runs", str(tmp_path)], timeout=SMOKE_S)
     assert done.returncode in (0, 3), done.stdout + done.stderr
     run = (tmp_path / "latest").resolve()

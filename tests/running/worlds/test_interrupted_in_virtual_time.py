@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import termios
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ from tests.helpers.interrupts import heeding_interrupts
 LIMIT_S = 120
 
 
-def test_ctrl_c_ends_a_run_with_what_there_is_judged_unknown(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_run_with_what_there_is_judged_unknown(tmp_path) -> None:
     words = ["run", "smoke", "--world", "simulated", "--seed", "3", "--plain", "--runs", str(tmp_path), "--time", "8"]
     process = subprocess.Popen(
         [sys.executable, "-m", "cli", *words, "--record-packets", "0..84"], stdout=subprocess.PIPE,
@@ -46,7 +45,7 @@ def test_ctrl_c_ends_a_run_with_what_there_is_judged_unknown(tmp_path: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("look", [["--plain"], []], ids=["plain", "live"])
-def test_a_run_whose_terminal_is_closed_ends_with_its_report(tmp_path: Path, look: list[str]) -> None:
+def test_a_run_whose_terminal_is_closed_ends_with_its_report(tmp_path, look: list[str]) -> None:
     ours, theirs = os.openpty()
 
     def in_the_terminal() -> None:

@@ -45,7 +45,6 @@ from tests.helpers.engines.stepped_fabric import SteppedFabric
 from tests.helpers.fuzzing import seeds
 from tests.helpers.random_run import RandomRun
 from tests.topo.topologies.shapes import SMALL
-from topo.plan import Plan
 from topo.planfile import load_plan
 from topo.profile import nic_profile
 
@@ -228,7 +227,7 @@ def test_a_random_run_is_the_same_on_the_interpreter(seed: int, tmp_path: Path) 
 @pytest.mark.parametrize(
     "plan", [load_plan("tiny"), load_plan("lab"), load_plan("rack").single_plane(), *SMALL.values()]
 )
-def test_a_simulated_hosts_profile_is_the_one_that_an_agent_reads(plan: Plan) -> None:
+def test_a_simulated_hosts_profile_is_the_one_that_an_agent_reads(plan) -> None:
     profiles = HostProfiles(plan)
     for host in plan.hosts():
         made, read = profiles.of(host), profile.parse(nic_profile(plan, host))
