@@ -4,7 +4,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -59,7 +58,7 @@ def test_every_kind_of_fault_begins_while_the_ranks_train_and_is_undone_within_t
         assert fault.at_s + fault.for_s <= setting.phases["faults"]
 
 
-def test_one_seed_gives_the_same_run_to_the_byte(tmp_path: Path) -> None:
+def test_one_seed_gives_the_same_run_to_the_byte(tmp_path) -> None:
     """Four processes of PyTorch in virtual time: their lines, losses and weights, and all packets."""
     require_torch()
     words = ["run", "ddp", "--short", "--world", "simulated", "--seed", "5", "--plan", "tiny", "--plain", "--runs"]

@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,7 +112,7 @@ def test_a_job_that_died_is_told_with_cause_and_steps_and_a_standard_that_did_no
 
 
 @pytest.mark.parametrize(("at_ns", "holds"), [(3004, True), (2999, None), (3600, None), (None, None)])
-def test_a_fault_shows_something_only_while_the_job_is_under_way(tmp_path: Path, at_ns: int | None, holds: bool | None):
+def test_a_fault_shows_something_only_while_the_job_is_under_way(tmp_path, at_ns: int | None, holds: bool | None):
     run = run_of(tmp_path, 10)
     assert run.directory is not None
     if at_ns is not None:
@@ -138,7 +137,7 @@ def test_the_loss_is_judged_and_drawn(tmp_path):
 
 
 @pytest.mark.parametrize("step", [1, 8])
-def test_a_job_whose_loss_becomes_infinite_has_not_learned(tmp_path: Path, step: int) -> None:
+def test_a_job_whose_loss_becomes_infinite_has_not_learned(tmp_path, step: int) -> None:
     """Its lines leave the loss out from then on, and the last one that they have may be low."""
     finding = jobs.learned("faulty")(run_of(tmp_path, 10, diverges_at=step))
     assert finding.holds is False
