@@ -4,7 +4,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +35,7 @@ def damaged(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [noise, other_table, damaged])
-def test_a_file_that_is_no_store_is_to_be_moved_away(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_a_file_that_is_no_store_is_to_be_moved_away(make, tmp_path: Path) -> None:
     make(tmp_path / NAME)
     with pytest.raises(ValueError, match=r"rows\.sqlite must be a store of rows .*: move it away"):
         RowStore(tmp_path)
