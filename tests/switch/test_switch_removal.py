@@ -5,7 +5,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -99,7 +98,7 @@ def test_devices_come_and_go_under_those_who_read_and_configure_them(devices: De
         assert seen <= {"answered", *refusals}
 
 
-def test_sampling_skips_a_device_that_went_meanwhile(devices: Devices, tmp_path: Path) -> None:
+def test_sampling_skips_a_device_that_went_meanwhile(devices: Devices, tmp_path) -> None:
     gone, left = add(devices, 1), add(devices, 2)
     devices.remove(1)
 

@@ -1,11 +1,9 @@
 """Both engines get the same program, entries, settings, packets of any length and times: they must do the same."""
 
 import random
-from collections.abc import Callable
 
 import pytest
 
-from p4c.model import Program
 from switch.engine import CPU_PORT_DEFAULT, FRAME_BYTES_MAX, PortConfig
 from tests.helpers.engines.random_inputs import PORTS
 from tests.helpers.engines.scenario import PROGRAMS, Scenario
@@ -31,7 +29,7 @@ def frames(length: int, rng: random.Random) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_frames_of_every_critical_length_on_every_port(name: str, compiled: Callable[[str], Program]) -> None:
+def test_frames_of_every_critical_length_on_every_port(name: str, compiled) -> None:
     scenario = Scenario(compiled(name), seed=1)
     scenario.set_up()
     pair, rng = scenario.pair, random.Random(1)

@@ -2,7 +2,6 @@
 
 import subprocess
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,7 @@ from benchmarks.switch_pps import Wires, build_tool
 from topo.emulation.namespace import entered, offloads
 
 
-def test_the_generator_and_bare_forwarder_are_built_from_the_runtimes_sockets(tmp_path: Path) -> None:
+def test_the_generator_and_bare_forwarder_are_built_from_the_runtimes_sockets(tmp_path) -> None:
     tool = build_tool(tmp_path)
     words = (str(tool), "forward", "/nowhere/netns", "s1", "s2")
     done = subprocess.run(words, capture_output=True, text=True, timeout=10)

@@ -1,8 +1,7 @@
 """The native engine, stepped: tables, queues, time, counters, its compiler, and random lives beside the reference."""
 
 import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
@@ -114,6 +113,6 @@ def test_a_compiler_that_does_not_end_is_stopped_with_its_children(tmp_path, mon
 
 
 @pytest.mark.parametrize("path", sorted(PROGRAMS.glob("*.p4")), ids=lambda path: path.stem)
-def test_programs_made_of_every_construct_agree(path: Path, compiled: Callable[[Path], Program]) -> None:
+def test_programs_made_of_every_construct_agree(path, compiled) -> None:
     for seed in range(10):
         Scenario(compiled(path), seed).run(60)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from switch.engine import EngineError, Replica
@@ -20,7 +18,7 @@ SETS: dict[str, tuple[str, list[tuple[int, ...]], list[str], list[str]]] = {
 
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("kind", SETS)
-def test_a_parser_selects_by_the_members_of_a_value_set(kind: str, name: str, tmp_path: Path) -> None:
+def test_a_parser_selects_by_the_members_of_a_value_set(kind: str, name: str, tmp_path) -> None:
     key, members, inside, outside = SETS[kind]
     made = Made(
         tmp_path,
@@ -49,7 +47,7 @@ def test_a_parser_selects_by_the_members_of_a_value_set(kind: str, name: str, tm
 
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("kind", ["I2E", "E2E"])
-def test_a_clone_has_the_class_of_service_of_its_session(kind: str, name: str, tmp_path: Path) -> None:
+def test_a_clone_has_the_class_of_service_of_its_session(kind: str, name: str, tmp_path) -> None:
     """P4Runtime, "CloneSessionEntry". v1model's class of service is standard_metadata.priority, queue 7 first."""
     call = f"if (s.instance_type == 0) clone(CloneType.{kind}, 5);"
     egress = "hdr.h.a = (bit<8>) s.priority; hdr.h.b = (bit<8>) s.instance_type;"
