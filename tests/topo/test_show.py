@@ -5,7 +5,6 @@ import re
 import subprocess
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from shutil import which
 from xml.etree import ElementTree
 
@@ -219,7 +218,7 @@ def test_graphviz_reads_it() -> None:
     subprocess.run(["dot", "-Tcanon"], input=dot(graph_of(PLAN, FAULTS)), text=True, check=True, capture_output=True)
 
 
-def test_the_pictures_are_what_their_names_say_and_show_names_and_faults_and_no_formula(tmp_path: Path) -> None:
+def test_the_pictures_are_what_their_names_say_and_show_names_and_faults_and_no_formula(tmp_path) -> None:
     graph = graph_of(PLAN, FAULTS, LOAD)
     assert picture(graph, "png").startswith(b"\x89PNG\r\n\x1a\n")
     root = ElementTree.fromstring(picture(graph, "svg"))
@@ -258,7 +257,7 @@ def test_no_cable_between_nodes_of_a_row_is_drawn_over_another_node(leaves: int)
     assert all(y == 1 or 0.7 < y < 1 for name, (_, y) in at.items() if name.startswith("p"))
 
 
-def test_a_fabric_that_is_too_large_and_a_name_that_is_no_picture_are_refused(tmp_path: Path, refused) -> None:
+def test_a_fabric_that_is_too_large_and_a_name_that_is_no_picture_are_refused(tmp_path, refused) -> None:
     with pytest.raises(GraphError, match="137,216 nodes; 600 are the most"):
         graph_of(load_plan("paper"))
     said = refused("graph", "tiny", "-o", tmp_path / "lab.jpg")
