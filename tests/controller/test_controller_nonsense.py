@@ -1,18 +1,24 @@
 """Switches that answer nonsense, or nothing: a difference that names the switch, never an exception of protobuf."""
 
-from collections.abc import Callable, Iterator
+import os
+import pwd
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 
-from controller import Address, Pipelines, client, items, verify
+from controller import Address, Pipelines, cli, client, items, verify
 from controller.client import ClientError, GrpcChannels, P4RuntimeClient
 from controller.push import push
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code
+from tests.helpers.stranger import socket_of_a_stranger
 
 NONSENSE = b"\x0a\x7f"
 
@@ -114,3 +120,24 @@ def test_a_switch_that_never_answers_an_election_is_named_with_the_time(tiny, pi
         "refused",
         f"p0l0 ({address}): the switch must answer an election within 0.2 s; no answer came",
     )
+
+
+@pytest.mark.root
+def test_no_channel_is_made_to_a_stranger() -> None:
+    with tempfile.TemporaryDirectory(prefix="s-") as folder, GrpcChannels() as channels:
+        Path(folder).chmod(0o1777)
+        with socket_of_a_stranger(f"{folder}/grpc"), pytest.raises(ClientError, match="user 65534 listens"):
+            channels.get(f"unix:{folder}/grpc")
+
+
+@pytest.mark.root
+def test_roots_shell_runs_no_profile_of_the_user_who_called_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """IPython runs `profile_default/startup/*.py` below IPYTHONDIR or HOME, which `sudo -E` keeps."""
+    became: list[Mapping[str, str]] = []
+    monkeypatch.setattr(os, "execve", lambda path, words, environment: became.append(environment))
+    monkeypatch.setattr(cli, "shell_python", lambda: Path("/bin/true"))
+    monkeypatch.setattr(cli, "_fabric", lambda options: (None, {"p0l0": Address("localhost:1", 1)}))
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("IPYTHONDIR", "/home/somebody/own")
+    cli.run_shell(Namespace(switch="p0l0", words=[]))
+    assert (became[0]["HOME"], "IPYTHONDIR" in became[0]) == (pwd.getpwuid(0).pw_dir, False)

@@ -1,10 +1,12 @@
-"""Transport acknowledgements: late refusals count, and writes may wait to be confirmed."""
+"""Transport acknowledgements: writes may wait for them, late refusals count, and refusals until the peer has heard."""
 
 import pytest
 
-from endpoint.nic import wire
+from endpoint import FORM
+from endpoint.mrc.paths.ev_set import EvPath
+from endpoint.nic import codec, wire
 from endpoint.nic.attributes import VerbError
-from endpoint.nic.wire import PSN_MASK, Opcode, Syndrome
+from endpoint.nic.wire import PSN_MASK, NackReason, Opcode, Syndrome
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.bench import Bench, Packet
 from tests.helpers.transport.flows import Flow
@@ -164,3 +166,146 @@ def test_whether_writes_are_confirmed_is_true_or_false() -> None:
     bench = Bench()
     with pytest.raises(VerbError, match="confirm_writes is 1; it must be true or false"):
         bench.a.create_qp(bench.cq_a, confirm_writes=1)
+
+
+INTERPRETED_ONLY = pytest.mark.skipif(FORM.compiled, reason="what is compiled takes its own codec, and no other")
+REFUSALS = (Opcode.ACKNOWLEDGE, Opcode.NACK)
+
+
+def refused_bench() -> Bench:
+    """`b` has refused a write with a wrong rkey, and nothing that it sent has arrived."""
+    bench = Bench(planes=2)
+    bench.qp_a.post_write(0, bench.region, 0, 4096, bench.target.va, bench.target.rkey ^ 1)
+    bench.to_b(*bench.writes())
+    assert bench.qp_b.state is QPState.ERROR
+    assert len(bench.answers(*REFUSALS)) == 2  # by each port
+    return bench
+
+
+def probes(bench: Bench, *paths: EvPath) -> list[Packet]:
+    for path in paths or bench.qp_a.evs.planes[0].active[:3]:
+        bench.qp_a.requester.probe(path, bench.now_ns)
+    return bench.out(bench.a, Opcode.PROBE)
+
+
+def readdressed(packet: Packet) -> Packet:
+    """The same as another host would send it."""
+    at = packet.outside.offset + 8 + 15  # the last byte of the inner source address
+    return packet.with_bytes({at: bytes([packet.frame[at] ^ 1])})
+
+
+@pytest.mark.parametrize("planes", [1, 4])
+@pytest.mark.parametrize("lost", [1, 3])
+def test_a_sender_whose_nak_was_lost_is_told_again(planes: int, lost: int) -> None:
+    wire = Wire(planes=planes, evs_per_plane=4)
+    flow = Flow(wire)
+    naks: list[int] = []
+
+    def lossy(host: str, port: int, frame: bytes) -> bool:
+        nak = host == "h1" and Packet(port, frame).opcode is Opcode.ACKNOWLEDGE
+        naks.extend([wire.now_ns] * nak)
+        return not nak or len(naks) >= lost + planes
+
+    wire.tap(lossy)
+    flow.qp.post_write(5, flow.region, 0, 4096, flow.target.va, flow.target.rkey ^ 1)
+    wire.kick("h0")
+    wire.run(100 * wire.base_rtt_ns)
+    assert [done.status for done in flow.cq.poll(9)] == [CompletionStatus.REMOTE_ACCESS_ERROR]
+    assert flow.qp.state is QPState.ERROR
+    told = len(naks)
+    wire.run(1000 * wire.base_rtt_ns)
+    assert len(naks) == told == lost + planes
+
+
+def test_an_unexpected_event_whose_nack_was_lost_is_told_again() -> None:
+    bench = Bench()
+    (sent,) = bench.write()
+    bench.to_b(sent.with_bytes({sent.outside.bth: bytes([Opcode.WRITE_MIDDLE, 1 << 4])}))  # one byte of pad
+    (lost,) = bench.answers()
+    bench.wait(5)
+    (probe,) = probes(bench, bench.qp_a.evs.planes[1].active[0])
+    bench.to_b(probe)
+    (nack,) = bench.answers()
+    assert nack.port == probe.port == 2
+    assert nack.neth == lost.neth
+    assert nack.neth.reason == NackReason.UNEXP_EVENT
+    bench.to_a(nack)
+    assert bench.qp_a.state is QPState.ERROR
+    assert [done.status for done in bench.completions()] == [CompletionStatus.REMOTE_OPERATION_ERROR]
+
+
+def test_a_nak_is_repeated_once_per_probe_interval_however_much_arrives() -> None:
+    bench = refused_bench()
+    bench.to_b(*probes(bench))
+    assert bench.answers() == []  # what was under way when the NAK was sent
+    for _ in range(3):
+        bench.now_ns += bench.b.limits.probe_interval_ns
+        bench.post(8)
+        bench.to_b(*bench.writes(), *probes(bench))
+        (nak,) = bench.answers()
+        assert nak.frame[nak.at] == Syndrome.NAK_REMOTE_ACCESS_ERROR
+    bench.to_a(nak)
+    assert next(iter(bench.completions())).status is CompletionStatus.REMOTE_ACCESS_ERROR
+    assert bench.sink == bytes(len(bench.sink))
+
+
+@pytest.mark.parametrize("in_c", [False, pytest.param(True, marks=INTERPRETED_ONLY)])
+def test_a_write_draws_the_nak_again_in_either_codec(request, monkeypatch, in_c) -> None:
+    bench = refused_bench()
+    bench.wait(5)
+    (write,) = bench.write()
+    foreign = readdressed(write)
+    if in_c:
+        native = request.getfixturevalue("native")
+        monkeypatch.setattr(codec, "IN_C", True)
+        monkeypatch.setattr(codec, "usual", native.usual)
+    bench.to_b(foreign)
+    assert bench.answers() == []
+    bench.to_b(write)
+    (nak,) = bench.answers()
+    assert nak.opcode is Opcode.ACKNOWLEDGE
+    assert (nak.port, nak.ev) == (write.port, write.ev)
+    assert bench.b.counters()["drops"] == {"no_qp": 2}
+
+
+def test_answers_and_other_hosts_packets_are_not_refused_again() -> None:
+    bench = refused_bench()
+    bench.wait(5)
+    responder, route = bench.qp_a.responder, bench.qp_a.reverse.live()[0]
+    responder.acknowledge(bench.now_ns, route.port, route.ev, 0, 0, 0)
+    responder.nack(route.port, route.ev, 0, NackReason.TRIMMED, 0)
+    responder._answers.transport_ack(route, Syndrome.NAK_REMOTE_ACCESS_ERROR, 0, 0)
+    sent = bench.out(bench.a)
+    assert {packet.opcode for packet in sent} >= {Opcode.SACK, *REFUSALS}
+    bench.to_b(*(packet for packet in sent if packet.opcode not in (Opcode.PROBE, Opcode.WRITE_ONLY)))
+    (probe, *_) = probes(bench)
+    bench.to_b(readdressed(probe))
+    assert bench.answers() == []
+    bench.to_b(probe)
+    assert len(bench.answers()) == 1
+
+
+@pytest.mark.parametrize("end", ["error", "reset", "destroyed"])
+def test_a_queue_pair_that_has_refused_nothing_or_is_reset_keeps_silent(end: str) -> None:
+    bench = refused_bench() if end != "error" else Bench()
+    if end == "destroyed":
+        bench.b.destroy_qp(bench.qp_b, bench.now_ns)
+    else:
+        bench.qp_b.modify(QPState.ERROR if end == "error" else QPState.RESET, bench.now_ns)
+    bench.wait(5)
+    bench.to_b(*probes(bench))
+    assert bench.answers() == []
+    assert bench.b.counters()["drops"] == {"no_qp": 3}
+
+
+def test_a_nak_that_arrives_is_sent_once_per_port() -> None:
+    wire = Wire(planes=2, evs_per_plane=4)
+    flow = Flow(wire)
+    flow.post(50_000, times=20)
+    flow.qp.post_write(99, flow.region, 0, 4096, flow.target.va, flow.target.rkey ^ 1)
+    flow.post(50_000, times=20)
+    wire.run(1000 * wire.base_rtt_ns)
+    assert flow.qp.state is flow.remote.state is QPState.ERROR
+    naks = [packet for packet in (Packet(*heard) for heard in wire.heard["h0"]) if packet.opcode in REFUSALS]
+    assert [packet.frame[packet.at] for packet in naks[-2:]] == [Syndrome.NAK_REMOTE_ACCESS_ERROR] * 2
+    assert naks[-3].frame[naks[-3].at] != Syndrome.NAK_REMOTE_ACCESS_ERROR

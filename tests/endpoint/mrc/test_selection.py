@@ -5,11 +5,14 @@ from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from endpoint.mrc.algorithms import find
 from endpoint.mrc.paths.ev_set import EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
 from endpoint.mrc.paths.selection import next_after_loss, next_pair
+from endpoint.mrc.paths.shuffling import choose, shuffle
 from tests.helpers.transport.bench import ev_set
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
@@ -204,3 +207,21 @@ def test_where_no_numbered_path_is_in_rotation_a_packet_waits_for_the_port_of_th
     first = evs.live[0]
     assert selection.next(ALL & ~first.bit) is None
     assert selection.next(first.bit) is first.active[0]
+
+
+@given(st.integers(0, 1 << 64), st.integers(0, 200))
+def test_a_shuffle_leaves_what_the_standard_librarys_leaves(seed: int, count: int) -> None:
+    ours, theirs = Random(seed), Random(seed)
+    mine, expected = list(range(count)), list(range(count))
+    shuffle(mine, ours.getrandbits)
+    theirs.shuffle(expected)
+    assert mine == expected
+    assert ours.getstate() == theirs.getstate()
+
+
+@given(st.integers(0, 1 << 64), st.integers(1, 200))
+def test_a_choice_is_the_standard_librarys(seed: int, count: int) -> None:
+    ours, theirs = Random(seed), Random(seed)
+    items = list(range(count))
+    assert [choose(items, ours.getrandbits) for _ in range(9)] == [theirs.choice(items) for _ in range(9)]
+    assert ours.getstate() == theirs.getstate()

@@ -1,6 +1,8 @@
 """Headers survive a round trip, sit at the documented bytes, and the ICRC covers what it must."""
 
 import contextlib
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from endpoint.nic import frame, icrc, packet, wire
 from endpoint.nic.headers import ClientEeth
+from tests.helpers import headers_page
 
 U1, U2, U4, U7, U8 = (st.integers(0, 2**bits - 1) for bits in (1, 2, 4, 7, 8))
 U15, U16, U24, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (15, 16, 24, 32, 64))
@@ -173,3 +176,32 @@ def test_the_fused_write_layout_is_the_plain_headers_in_a_row(bth: wire.Bth, met
     assert len(plain) == packet.WRITE.size
     assert packet.WRITE.pack(*packet.WRITE.unpack(plain)) == plain
     assert packet.WRITE.unpack(plain)[5:] == (meth.rqmsn, meth.msn, reth.va, reth.rkey, reth.length)
+
+
+ROOT = Path(__file__).parents[3]
+C = (ROOT / "endpoint/nic/native/codec_direct.c").read_text()
+OFFSETS = {
+    "OUTER": frame.ETHERNET,
+    "INNER": packet.INNER_OFFSET,
+    "LENGTH": packet.LENGTH_OFFSET,
+    "OPCODE": packet.BTH_OFFSET,
+}
+
+
+@pytest.mark.parametrize("name", OFFSETS)
+def test_c_and_python_say_where_the_headers_in_front_of_the_bth_are(name: str) -> None:
+    assert re.findall(rf"\b{name} = (\d+)\b", C) == [str(OFFSETS[name])]
+
+
+def test_what_is_made_of_the_table_of_headers_is_up_to_date() -> None:
+    assert headers_page.PAGE.read_text() == headers_page.page(), "python -m tests.helpers.headers_page writes it"
+    assert headers_page.OFFSETS.read_text() == headers_page.offsets(), "python -m tests.helpers.headers_page writes it"
+
+
+@pytest.mark.parametrize("folder", ["endpoint/nic", "endpoint/mrc"])
+def test_opcodes_are_numbers_in_one_file_only(folder: str) -> None:
+    """A literal opcode elsewhere would not change with `wire.py`."""
+    for path in [*sorted((ROOT / folder).rglob("*.py")), *sorted((ROOT / folder).rglob("*.c"))]:
+        if path.name != "wire.py":
+            text = path.read_text().replace("data[12] != 0x86 or data[13] != 0xDD", "")  # the ethertype
+            assert re.findall(r"\b(?:0xC[6-9AB]|0xD[189CDE])\b", text) == [], path
