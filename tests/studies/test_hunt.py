@@ -20,22 +20,12 @@ from judging.run import Run
 from running.timeline import rehearse
 from scenarios import library
 from scenarios.scenario import Setting, TimedFault, Workload
-from studies.hunting import found
+from studies.hunting import found, invariants
 from studies.hunting.attempt import AttemptOutcome, attempt
 from studies.hunting.attempt_pool import AttemptPool
 from studies.hunting.case import Case
 from studies.hunting.draw import APART, draw
 from studies.hunting.hunt import RUNS_MAX, Hunt, Shrinker
-from studies.hunting.invariants import (
-    flows_move,
-    must_hold,
-    nothing_grows,
-    paths_healed,
-    planes_healed,
-    probes_counted,
-    sound_paths_kept,
-    workloads_end_well,
-)
 from studies.hunting.survivable import (
     OUTAGE_ROUND_TRIPS,
     RESPITE_ROUND_TRIPS,
@@ -260,12 +250,12 @@ def test_a_plane_taken_to_be_down_in_the_end_and_a_workload_that_got_what_was_no
     def plane(t_s: float, state: str) -> Entry:
         return (t_s, "h1", "plane", {"plane": 0, "side": "peer", "peer": "h2", "state": state})
 
-    assert planes_healed()(lines(plane(2, "down"), plane(3, "up"))).holds is True
-    finding = planes_healed()(lines(plane(2, "up"), plane(3, "down")))
+    assert invariants.planes_healed()(lines(plane(2, "down"), plane(3, "up"))).holds is True
+    finding = invariants.planes_healed()(lines(plane(2, "up"), plane(3, "down")))
     assert finding.reason == "h1 takes that of h2 port in plane 0 to be down at the end"
     assert finding.holds is False
     stop = {"name": "main", "state": "stop", "outcome": "failed", "cause": "h0 sent immediate 0x3"}
-    finding = workloads_end_well()(lines((5.0, "h1", "workload", stop)))
+    finding = invariants.workloads_end_well()(lines((5.0, "h1", "workload", stop)))
     assert (finding.holds, finding.reason) == (False, "h1: h0 sent immediate 0x3")
 
 
@@ -276,7 +266,7 @@ def test_a_path_that_comes_back_before_its_probes_can_is_told(back_s: float, cau
     path = {"qp": 1, "ev": 7, "peer": "h2", "plane": 0, "via": "p0s0"}
     out = (2.0, "h1", "ev", {**path, "old": "good", "new": "assumed_bad", "cause": "loss"})
     back = (back_s, "h1", "ev", {**path, "old": "assumed_bad", "new": "good", "cause": cause})
-    assert probes_counted()(lines(out, back)).holds is holds
+    assert invariants.probes_counted()(lines(out, back)).holds is holds
 
 
 @pytest.mark.parametrize(("beyond", "holds"), [(0, False), (3, True)])
@@ -285,7 +275,7 @@ def test_a_sound_path_that_is_abandoned_is_told_unless_trimmed_packets_were_too_
     ports = [{"port": 1, "rx_packets": 10, "tx_packets": 10 - beyond, "drop_trimmed_share": beyond}]
     abandoned: Entry = (0.7, "h1", "ev", {**lost, "cause": "loss"})
     counted: Entry = (9.0, "p0l0", "sample", {"device": "p0l0", "ports": ports})
-    assert sound_paths_kept(trimming=True)(lines(abandoned, counted)).holds is holds
+    assert invariants.sound_paths_kept(trimming=True)(lines(abandoned, counted)).holds is holds
 
 
 @pytest.mark.parametrize(
@@ -295,7 +285,7 @@ def test_a_sound_path_may_be_left_only_until_the_late_acknowledgement(back_s: fl
     path = {"qp": 1, "ev": 7, "peer": "h2", "plane": 0, "via": "p0s0"}
     left: Entry = (0.7, "h1", "ev", {**path, "old": "good", "new": "assumed_bad", "cause": "loss"})
     back: Entry = (back_s, "h1", "ev", {**path, "old": "assumed_bad", "new": "good", "cause": cause})
-    assert sound_paths_kept(trimming=True)(lines(left, back)).holds is holds
+    assert invariants.sound_paths_kept(trimming=True)(lines(left, back)).holds is holds
 
 
 @pytest.mark.parametrize(("counts", "holds"), [((50, 110, 170), False), ((50, 110, 112), True), ((0, 30, 60), True)])
@@ -305,7 +295,7 @@ def test_what_grows_from_round_to_round_is_told(counts: tuple[int, ...], holds: 
         name = "after" if number == 1 else f"after {number}"
         rounds.append((10.0 * number, "runner", "phase", {"name": name, "state": "start"}))
         rounds.append((10.0 * number + 5, "h0", "records", {"label": name, "records": {"EvSet.list": count}}))
-    finding = nothing_grows()(lines(*rounds))
+    finding = invariants.nothing_grows()(lines(*rounds))
     assert finding.holds is holds
     assert holds or "h0 keeps EvSet.list: 50, 110, 170 records" in finding.reason
 
@@ -316,7 +306,9 @@ def test_only_a_path_abandoned_of_late_beside_lost_trimmed_packets_may_be_bad_at
     left = {"qp": 1, "ev": 7, "peer": "h2", "plane": 0, "via": "p0s0", "old": "good", "new": "assumed_bad"}
     agent: Entry = (2.0, "h1", "sample", {"qps": [{"qp": 1, "peer": "h2", "acked_bytes": 1}], "ports": []})
     switch: Entry = (6.0, "switches", "sample", {"device": "p0l0", "ports": [{"port": 1, "drop_trimmed_share": lost}]})
-    assert paths_healed()(lines(agent, (left_s, "h1", "ev", {**left, "cause": "loss"}), switch)).holds is holds
+    assert (
+        invariants.paths_healed()(lines(agent, (left_s, "h1", "ev", {**left, "cause": "loss"}), switch)).holds is holds
+    )
 
 
 def test_a_queue_pair_that_stands_still_is_told() -> None:
@@ -327,15 +319,15 @@ def test_a_queue_pair_that_stands_still_is_told() -> None:
     still = [sample(n / 10, min(n, 20) * 100) for n in range(60)]
     end = [(1.0, "runner", "phase", {"name": "faults", "state": "start"})]
     end += [(6.0, "runner", "phase", {"name": "faults", "state": "stop"})]
-    assert flows_move()(lines(*moving, *end)).holds is True
-    assert flows_move()(lines(*still, *end)).holds is False
+    assert invariants.flows_move()(lines(*moving, *end)).holds is True
+    assert invariants.flows_move()(lines(*still, *end)).holds is False
     waiting = [sample(n / 10, min(n, 20) * 100, pending=1) for n in range(60)]
-    assert flows_move()(lines(*waiting, *end)).holds is False
+    assert invariants.flows_move()(lines(*waiting, *end)).holds is False
     # Hunts found queue pairs whose workload had nothing for them, because a rate or another host held it up.
     for first in (21, 40):  # a write is posted at 2.1 s or at 4.0 s, and carried at 5.4 s; 35 round trips are 1.75 s
         idle = [sample(n / 10, min(n, 20) * 100, pending=int(n >= first)) for n in range(54)]
         idle += [sample(n / 10, n * 100, pending=1) for n in range(54, 60)]
-        assert flows_move()(lines(*idle, *end)).holds is (first == 40)
+        assert invariants.flows_move()(lines(*idle, *end)).holds is (first == 40)
 
 
 def test_the_records_count_is_of_what_an_object_keeps_by_who_keeps_it() -> None:
@@ -471,13 +463,13 @@ def test_every_planted_bug_is_found_and_shrunk_to_at_most_three_entries(name: st
 
 
 def test_sentences_that_must_hold_have_own_names_and_paths_need_not_be_good_where_queues_lose() -> None:
-    names = [check.__qualname__ for check in must_hold(setting_of(draw(1)))]
+    names = [check.__qualname__ for check in invariants.must_hold(setting_of(draw(1)))]
     assert len(names) == len(set(names)) >= 12
     # A hunt found a loaded fabric without trimming, whose last loss came just before the end.
     usual = a_case()
-    every = {check.__qualname__ for check in must_hold(setting_of(replace(usual, plan_keys={})))}
+    every = {check.__qualname__ for check in invariants.must_hold(setting_of(replace(usual, plan_keys={})))}
     without = replace(usual, plan_keys={"trimming": {"enabled": False}})
-    assert every - {check.__qualname__ for check in must_hold(setting_of(without))} == {"paths_healed"}
+    assert every - {check.__qualname__ for check in invariants.must_hold(setting_of(without))} == {"paths_healed"}
 
 
 @pytest.mark.parametrize("name", FOUND)

@@ -11,16 +11,9 @@ from hypothesis import given
 from endpoint import profile as endpoint_profile
 from switch.config import parse_config
 from tests.topo.topologies.shapes import LEAF_SPINES
-from topo.emulation import tc
+from topo.emulation import tc, wiring
 from topo.emulation.bmv2 import queue_settings
 from topo.emulation.embedded import serve_config
-from topo.emulation.wiring import (
-    host_commands,
-    host_route_commands,
-    kernel_switch_routes,
-    link_commands,
-    steer_commands,
-)
 from topo.fault import healthy
 from topo.graph import PortRef, device_id, links, ports, towards_host
 from topo.node import Host, leaf, spine
@@ -38,7 +31,7 @@ def test_every_link_is_made_with_both_ends_in_their_namespaces(plan):
         r"link add (\S+) netns (\S+) address (\S+) mtu (\d+)"
         r" type veth peer name (\S+) netns (\S+) address (\S+) mtu (\d+)"
     )
-    lines = list(link_commands(plan))
+    lines = list(wiring.link_commands(plan))
     made = [m for line in lines if (m := pattern.fullmatch(line))]
     assert len(made) == len(lines)
     ends = {(m[1], m[2], m[3]) for m in made} | {(m[5], m[6], m[7]) for m in made}
@@ -81,7 +74,7 @@ def test_an_endpoint_accepts_its_profile(name, single_plane, tmp_path):
 
 def test_a_kernel_leaf_has_a_route_for_every_usid_and_prefix_that_it_forwards():
     plan = load_plan("tiny")
-    lines = kernel_switch_routes(plan, leaf(1, 0), {1, 2, 3, 4})
+    lines = wiring.kernel_switch_routes(plan, leaf(1, 0), {1, 2, 3, 4})
     own = [line for line in lines if "seg6local" in line]
     assert own[2] == (
         "route replace fcbb:bbbb:1200::/48 encap seg6local action End flavors next-csid lblen 32 nflen 16"
@@ -98,26 +91,28 @@ def test_a_kernel_leaf_has_a_route_for_every_usid_and_prefix_that_it_forwards():
 
 def test_a_kernel_switch_names_no_port_that_is_down():
     plan = load_plan("tiny")
-    lines = kernel_switch_routes(plan, leaf(1, 0), {2, 4})
+    lines = wiring.kernel_switch_routes(plan, leaf(1, 0), {2, 4})
     assert not any("eth1" in line or "eth3" in line for line in lines)
     assert "route replace fd00:1::/32 nexthop via fe80::1 dev p1l0-eth4" in lines
-    assert kernel_switch_routes(plan, leaf(1, 0), set()) == []
-    assert host_route_commands(plan, Host(0), []) == []
+    assert wiring.kernel_switch_routes(plan, leaf(1, 0), set()) == []
+    assert wiring.host_route_commands(plan, Host(0), []) == []
 
 
 def test_a_kernel_spine_routes_its_leaves_only_and_the_single_plane_has_no_usid_routes():
     plan = load_plan("tiny")
-    targets = {line.split()[2] for line in kernel_switch_routes(plan, spine(0, 1), {1, 2})}
+    targets = {line.split()[2] for line in wiring.kernel_switch_routes(plan, spine(0, 1), {1, 2})}
     assert targets == {"fcbb:bbbb:2001::/48", "fcbb:bbbb:1000::/48", "fcbb:bbbb:1001::/48", "fd00::/32", "fd00:1::/32"}
     single = plan.single_plane()
-    assert not any("fcbb" in line for one in single.switches() for line in kernel_switch_routes(single, one, range(9)))
+    assert not any(
+        "fcbb" in line for one in single.switches() for line in wiring.kernel_switch_routes(single, one, range(9))
+    )
 
 
 def test_hosts_spread_over_all_planes_and_steering_names_one():
     plan = load_plan("lab")
-    assert host_commands(plan, Host(5))[-1].count("nexthop via fe80::1 dev h5-p") == 4
+    assert wiring.host_commands(plan, Host(5))[-1].count("nexthop via fe80::1 dev h5-p") == 4
     path = next(paths(plan, Host(5), Host(0)))
-    (line,) = steer_commands(plan, path)
+    (line,) = wiring.steer_commands(plan, path)
     assert f"segs {path_da(plan, path)} " in line
     assert f"dev {PortRef(Host(5), path.port).interface} " in line
 
