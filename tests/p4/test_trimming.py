@@ -260,14 +260,9 @@ def test_marking_is_per_port_and_class(node: Node) -> None:
     assert marks == {(DSCP[TRIMMABLE], 1), (DSCP[ROCE], 3)}
 
 
-def test_packets_that_are_not_ecn_capable_are_not_marked(node: Node) -> None:
+@pytest.mark.parametrize("ecn", [0, 3], ids=["not ECN-capable", "marked upstream"])
+def test_packets_that_are_not_ecn_capable_or_marked_already_are_not_marked_here(node: Node, ecn: int) -> None:
     node.add("ecn_profile", (Exact(OUT), Exact(ROCE)), "mark_between", 0, 0)
-    burst(node, 10, ROCE, ecn=0)
-    assert {ecn_of(s.frame) for s in node.drain()} == {0}
-
-
-def test_packets_marked_upstream_are_not_counted_as_marked_here(node: Node) -> None:
-    node.add("ecn_profile", (Exact(OUT), Exact(ROCE)), "mark_between", 0, 0)
-    burst(node, 10, ROCE, ecn=3)
-    assert {ecn_of(s.frame) for s in node.drain()} == {3}
+    burst(node, 10, ROCE, ecn=ecn)
+    assert {ecn_of(s.frame) for s in node.drain()} == {ecn}
     assert node.counter("ecn_marked", OUT, ROCE) == 0

@@ -160,22 +160,14 @@ def test_a_plane_whose_every_packet_vanishes_goes_as_a_whole_before_each_ev_has_
     assert {cause for *_, cause in changes} == {"loss"}
 
 
-def test_the_last_ev_of_all_stays_whatever_it_loses() -> None:
+@pytest.mark.parametrize(("proved", "live"), [(True, 1), (False, 4)])
+def test_the_last_ev_of_all_stays_and_all_of_them_in_a_silence_of_the_whole_peer(proved: bool, live: int) -> None:
+    """A retransmission timeout proves no loss, and blames every path alike."""
     evs, _ = make_set(planes=4, evs_per_plane=1)
     for _ in range(50):
         for path in evs.paths.values():
-            lose(evs, path, alive=False)
-    assert sum(len(plane.active) for plane in evs.planes) == 1
-    assert len(evs.live) == 1
-
-
-def test_losses_in_a_silence_of_the_whole_peer_raise_no_suspicion() -> None:
-    """A retransmission timeout blames every path alike."""
-    evs, _ = make_set(planes=4, evs_per_plane=1)
-    for _ in range(50):
-        for path in evs.paths.values():
-            lose(evs, path, alive=False, proved=False)
-    assert len(evs.live) == 4
+            lose(evs, path, alive=False, proved=proved)
+    assert sum(len(plane.active) for plane in evs.planes) == len(evs.live) == live
 
 
 def test_an_ev_whose_packet_was_only_late_is_free_of_suspicion() -> None:
