@@ -23,13 +23,13 @@ from cli.metrics.exposition import CONTENT_TYPE, ExposedMetric, text
 from cli.metrics.serving import SILENT_S
 from running.view.port_rows import RX_DROPS, TX_DROPS, managed_row
 from switch.engine import PortCounters
+from tests.helpers.living_lab import MRCLAB, mrclab, tiny
 from topo.graph import ports
 from topo.planfile import load_plan
 
 parser = pytest.importorskip("prometheus_client.parser", reason="needs prometheus-client (the extra dev)")
 
 DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana.json"
-MRCLAB = [sys.executable, "-m", "cli"]
 SERVING = [sys.executable, "-m", "cli.metrics.serving"]
 LIMIT_S = 240
 PATIENCE_S = 20
@@ -216,12 +216,6 @@ def test_wrong_options_are_refused(words: tuple[str, ...], rule: str, refused) -
     assert rule in refused("metrics", *words)
 
 
-def mrclab(*words: str) -> str:
-    done = subprocess.run([*MRCLAB, *words], capture_output=True, text=True, check=False, timeout=LIMIT_S)
-    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
-    return done.stdout
-
-
 def until_gone(pid: int) -> None:
     """Returns when the process has ended; an AssertionError when it does not."""
     end_s = time.monotonic() + 60
@@ -232,12 +226,9 @@ def until_gone(pid: int) -> None:
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[None]:
-    mrclab("up", "tiny")
-    try:
+    with tiny():
         mrclab("traffic", "write_bw", "h0", "h3", "messages=20")
         yield
-    finally:
-        mrclab("down")
 
 
 @pytest.mark.root

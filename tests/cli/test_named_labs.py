@@ -4,7 +4,6 @@ import importlib.util
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +12,10 @@ import pytest
 from cli import main as cli
 from cli import root
 from cli.command_table import commands, place
+from tests.helpers.living_lab import LIMIT_S, MRCLAB, mrclab
 from topo.emulation import labname
 
-MRCLAB = [sys.executable, "-m", "cli"]
 NAMES = ("test-one", "test-two")  # whoever else uses this machine calls theirs otherwise
-LIMIT_S = 240
 LAB_IN_SOURCE = re.compile(r"Lab\.attach|chosen_plan|running_plan|topo\.emulation\.cli|labname\.add_option")
 
 
@@ -28,12 +26,6 @@ def touches_a_lab(word: str) -> bool:
     assert found.origin
     source = Path(found.origin).read_text()
     return word != "doctor" and LAB_IN_SOURCE.search(source) is not None
-
-
-def mrclab(*words: str, status: int | None = 0) -> str:
-    done = subprocess.run([*MRCLAB, *words], capture_output=True, text=True, check=False, timeout=LIMIT_S)
-    assert status is None or done.returncode == status, f"{words}: {done.returncode}: {done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("word", sorted(filter(touches_a_lab, commands())))

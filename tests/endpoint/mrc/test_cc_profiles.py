@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rig.profiles import profile as profile_data
 from endpoint import FORM
 from endpoint.mrc.congestion.cc_profile import RANGES, NsccConfig
 from endpoint.mrc.congestion.nscc import Nscc
@@ -92,22 +93,9 @@ def test_settings_take_an_object_for_nscc_and_nothing_else() -> None:
 
 def test_the_round_trip_of_a_neighbour_makes_its_window() -> None:
     bench = Bench()
-    near = Bench(changes={"destinations": {**_destinations(bench, bench.base_rtt_ns // 2)}})
+    rows = [(name, row) for host in (0, 1) for name, row in profile_data(host)["destinations"].items()]
+    near = Bench(changes={"destinations": {name: {**row, "base_rtt_ns": bench.base_rtt_ns // 2} for name, row in rows}})
     assert near.qp_a.requester.cc.window_bytes * 2 == bench.qp_a.requester.cc.window_bytes
-
-
-def _destinations(bench: Bench, base_rtt_ns: int) -> dict[str, Any]:
-    """The destinations of both profiles, as JSON, with another round trip."""
-    found: dict[str, Any] = {}
-    for profile in (bench.a.profile, bench.b.profile):
-        for name, row in profile.destinations.items():
-            paths = [
-                {"ev": path.ev, "port": path.port, "plane": path.plane, "via": path.via, "da": str(path.da)}
-                for path in row.paths
-            ]
-            address = str(row.address)
-            found[name] = {"index": row.index, "address": address, "base_rtt_ns": base_rtt_ns, "paths": paths}
-    return found
 
 
 @pytest.mark.skipif(FORM.compiled, reason="a method of a compiled class cannot be replaced")

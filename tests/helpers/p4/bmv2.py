@@ -17,16 +17,9 @@ class Bmv2(LiveSwitch):
         interfaces = [word for port in ports for word in ("-i", f"{port}@s{port}")]
         command = self.namespace.command(
             *("simple_switch_grpc", "--no-p4", "--device-id", str(DEVICE), *interfaces),
-            *(
-                "--notifications-addr",
-                f"ipc://{directory}/notifications",
-                "--log-file",
-                f"{directory}/log",
-                "-L",
-                "warn",
-            ),
-            *("--thrift-port", "9090", "--", "--grpc-server-addr", address, "--priority-queues", "8"),
-            *("--drop-port", "511"),
+            *("--notifications-addr", f"ipc://{directory}/notifications", "--log-file", f"{directory}/log"),
+            *("-L", "warn", "--thrift-port", "9090", "--", "--grpc-server-addr", address),
+            *("--priority-queues", "8", "--drop-port", "511"),
         )
         log = self._close.enter_context((directory / "stdout").open("w"))
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)

@@ -37,6 +37,13 @@ def outputs(document: dict[str, object], frames: list[bytes], name: str = "") ->
     return found
 
 
+def packets(program: RandomProgram, seed: int) -> list[bytes]:
+    """Whole and longer ones, of anything, of zeros and of ones, and one that is too short."""
+    rng = random.Random(seed)
+    frames = [rng.randbytes(program.header_bytes + rng.randint(0, 4)) for _ in range(12)]
+    return [*frames, bytes(program.header_bytes), b"\xff" * program.header_bytes, b"\xff"]
+
+
 def both(text: str, directory: Path) -> tuple[dict[str, object], dict[str, object]]:
     """Our JSON and p4c's."""
     source, target = directory / "random.p4", directory / "random.json"
@@ -52,9 +59,7 @@ def both(text: str, directory: Path) -> tuple[dict[str, object], dict[str, objec
 def test_both_compilers_make_the_same_of_a_random_program(seed: int, tmp_path: Path) -> None:
     program = RandomProgram(seed)
     ours, theirs = both(program.text, tmp_path)
-    rng = random.Random(seed)
-    frames = [rng.randbytes(program.header_bytes + rng.randint(0, 4)) for _ in range(12)]
-    frames += [bytes(program.header_bytes), b"\xff" * program.header_bytes, b"\xff"]
+    frames = packets(program, seed)
     assert outputs(ours, frames) == outputs(theirs, frames)
 
 
@@ -62,15 +67,13 @@ def test_both_compilers_make_the_same_of_a_random_program(seed: int, tmp_path: P
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_loops_do_what_their_rounds_do_one_by_one_on_both_engines(seed: int, tmp_path: Path) -> None:
     """Assertions change no packet. The rounds are written out by the generator."""
-    rng = random.Random(seed)
     made = {}
     for form in ("for", "rounds"):
         program = RandomProgram(seed, form)
         (tmp_path / f"{form}.p4").write_text(program.text)
         made[form] = Compilation(tmp_path / f"{form}.p4").run().json
     assert "for (" in (tmp_path / "for.p4").read_text()
-    frames = [rng.randbytes(program.header_bytes + rng.randint(0, 4)) for _ in range(12)]
-    frames += [bytes(program.header_bytes), b"\xff" * program.header_bytes, b"\xff"]
+    frames = packets(program, seed)
     expected = outputs(made["rounds"], frames)
     assert outputs(made["for"], frames) == expected
     with contextlib.suppress(UnsupportedError):  # of an expression beyond 128 bits, also without loops
