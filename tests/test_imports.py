@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.rooms import rooms
+from tests.helpers.tracked import rooms
 
 ROOT = Path(__file__).parents[1]
 LINT = str(Path(sys.executable).with_name("lint-imports"))

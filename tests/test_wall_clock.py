@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.rooms import NO_ROOMS, room_of
-from tests.helpers.tracked import files_of
+from tests.helpers.tracked import NO_ROOMS, files_of, room_of
 
 ROOT = Path(__file__).parents[1]
 PYTHON = {

@@ -19,9 +19,7 @@ from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.loss.loss_detection import PacketWindow
 from endpoint.mrc.parameter import checked
 from endpoint.nic.wire import NackReason, Opcode
-from tests.helpers.transport.bench import Bench, ev_set
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Flow, Wire, ev_set
 
 FILES = (Path(__file__).parent / "decisions").glob("*.json.xz")
 RECORDED = {file.name.partition(".")[0]: file for file in sorted(FILES) if not file.name.startswith("rule-")}

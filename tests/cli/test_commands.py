@@ -21,8 +21,7 @@ from cli.traffic import TrafficError
 from judging.run import Run
 from running.directory import find
 from scenarios import library
-from tests.helpers.rooms import room_of
-from tests.helpers.tracked import files_of
+from tests.helpers.tracked import files_of, room_of
 from topo.fault import FaultError, make_fault
 from topo.planfile import PLANS_DIR, load_plan
 

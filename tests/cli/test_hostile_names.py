@@ -60,8 +60,7 @@ from studies.sweeping.statement import statement
 from studies.sweeping.task import Task
 from studies.sweeping.variant import Variant
 from tests.helpers.hostile import HARMLESS, constants, names, skeleton, tags, texts, words
-from tests.helpers.rooms import room_of
-from tests.helpers.tracked import files_of
+from tests.helpers.tracked import files_of, room_of
 from topo.errors import PlanError
 from topo.pictures import graph
 from topo.planfile import check_plan, load_plan, parse_document, plan_document

@@ -15,8 +15,7 @@ import pytest
 from common.compiled import build as building
 from common.compiled import finder
 from common.compiled.unit import Unit, record_path
-from tests.helpers.interrupts import heeding_interrupts
-from tests.helpers.waiting import eventually
+from tests.helpers.waiting import eventually, heeding_interrupts
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = """

@@ -13,7 +13,7 @@ from common import plain_file
 from common.fields import TOML_BYTES_MAX, parse_toml, read_json
 from controller.pipelines import without_places
 from judging.journal import read_file
-from tests.helpers.rooms import ROOT, python_files
+from tests.helpers.tracked import ROOT, python_files
 
 MOST = 2_000_000
 TOO_MUCH = "at most 2000000 commas, colons, [ and { are allowed (got 2000001)"

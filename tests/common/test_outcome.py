@@ -19,7 +19,7 @@ from common.interpreter import become, python
 from common.interrupts import all_alike, ending, held_back
 from common.outcome import FALSE, INTERRUPTED, NOT_DONE, TRUE, UNKNOWN, UNREAD, at_the_end, carry_out, error_line
 from common.plain_file import NotPlainError
-from tests.helpers.rooms import python_files
+from tests.helpers.tracked import python_files
 
 
 def raising(error: BaseException) -> Callable[[], int]:

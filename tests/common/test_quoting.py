@@ -12,7 +12,7 @@ from common import files
 from common.csv_text import csv_text
 from common.quoting import command, docstring, quoted
 from tests.helpers.hostile import names, texts, words
-from tests.helpers.rooms import python_files
+from tests.helpers.tracked import python_files
 
 
 @given(texts.filter(lambda text: "\0" not in text))

@@ -19,7 +19,7 @@ from common import scratch
 from common.locks import OWNER as LOCK
 from common.plain_file import NotPlainError
 from common.scratch import UNLOCKED_S, Scratch, remove_leftovers
-from tests.helpers.rooms import python_files
+from tests.helpers.tracked import python_files
 
 ROOT = Path(__file__).resolve().parents[2]
 OWNER = """

@@ -8,7 +8,7 @@ import pytest
 
 from common.seeds import Purpose, derive
 from scenarios.scenario import Setting
-from tests.helpers.rooms import python_files
+from tests.helpers.tracked import python_files
 from topo.planfile import load_plan
 
 ROOT = Path(__file__).resolve().parents[2]

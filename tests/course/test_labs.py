@@ -20,7 +20,7 @@ from course.worker import carry_out
 from tests.course.mutants.mutant import Mutant
 from tests.course.open_box import OpenBox, OpenWork
 from tests.course.sampling import first_failure, results, wrong
-from tests.helpers.transport.bench import Bench, Packet
+from tests.helpers.transport import Bench, Packet
 
 SEED = 7
 STARTER_LINES_MAX = 60

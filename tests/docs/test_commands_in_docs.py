@@ -22,7 +22,7 @@ from scenarios import library
 from scenarios.scenario import Scenario
 from tests.helpers.console_blocks import PAGES, ROOT, Block, blocks, missing, printed_by
 from tests.helpers.pytorch.world import require_torch
-from tests.libmrc.requirements import PERFTEST, REQUIREMENTS
+from tests.libmrc.compiled import PERFTEST, REQUIREMENTS
 from topo.emulation import state
 from topo.planfile import load_plan
 

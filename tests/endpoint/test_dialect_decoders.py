@@ -21,7 +21,7 @@ from endpoint.nic import wire
 from endpoint.nic.config import ConfigError
 from endpoint.nic.wire import Opcode
 from tests.helpers.dissector import build, dissected, number, tshark
-from tests.helpers.transport.bench import Bench
+from tests.helpers.transport import Bench
 
 DIALECTS = ("default", "mrc-client")
 EV = 0x0001C003

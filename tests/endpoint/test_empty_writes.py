@@ -14,9 +14,7 @@ import pytest
 from endpoint.nic import wire
 from endpoint.nic.wire import NackReason, Opcode
 from endpoint.transport import CompletionStatus, QPState
-from tests.helpers.transport.bench import Bench, Packet
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, Wire, roce_wire
+from tests.helpers.transport import Bench, Faults, Flow, Packet, Wire, roce_wire
 
 SUCCESS = CompletionStatus.SUCCESS
 BOTH = pytest.mark.parametrize("make", [Wire, roce_wire])

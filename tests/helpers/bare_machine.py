@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from tests.helpers.interrupts import heeding_interrupts
+from tests.helpers.waiting import heeding_interrupts
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = sorted(file.parent for file in ROOT.glob("packages/*/pyproject.toml"))

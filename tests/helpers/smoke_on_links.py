@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.interrupts import heeding_interrupts
-from tests.helpers.waiting import ran
+from tests.helpers.waiting import heeding_interrupts, ran
 from topo.graph import links
 from topo.planfile import load_plan
 

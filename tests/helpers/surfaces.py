@@ -16,8 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.rooms import room_of
-from tests.helpers.tracked import files_of
+from tests.helpers.tracked import files_of, room_of
 
 READING_FLAGS = {"O_RDONLY", "O_PATH", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"}
 WRITING = {"write_text", "write_bytes", "touch", "copy", "copy2", "copyfile", "copytree", "mknod", "mkfifo", "ZipFile"}

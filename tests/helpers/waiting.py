@@ -1,5 +1,6 @@
-"""Waiting for what another process or thread does."""
+"""Waiting for what another process or thread does; processes that have ended, or are to be interrupted."""
 
+import signal
 import subprocess
 import threading
 import time
@@ -29,3 +30,9 @@ def at_once(calls: Iterable[Callable[[], object]], seconds: float | None = 60) -
 def ran(words: Sequence[str | Path], timeout: float = 60, **more: Any) -> subprocess.CompletedProcess[str]:
     """A process that has ended, whatever its status, with what it said."""
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=timeout, **more)
+
+
+def heeding_interrupts() -> None:
+    """For a child (`preexec_fn`): what a shell runs in the background ignores signals, and passes that on."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)

@@ -11,7 +11,7 @@ import pytest
 
 from common.interpreter import python
 from tests.helpers.bare_machine import PYTHON, ROOT, Machine
-from tests.helpers.rooms import python_files
+from tests.helpers.tracked import python_files
 from tests.helpers.waiting import ran
 
 MODULES = ("rich", "argparse", "json", "numpy", "encodings", "ensurepip", "venv", "pip", "sitecustomize")

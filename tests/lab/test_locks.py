@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.helpers.rooms import python_files
+from tests.helpers.tracked import python_files
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ROOT / "locks"

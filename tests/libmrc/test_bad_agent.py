@@ -17,8 +17,7 @@ import pytest
 from benchmarks.rig.uverbs_rig import rig
 from common import uverbs
 from endpoint.uverbs.session import ProgramMessage, Session
-from tests.libmrc.compiled import SANITIZERS, compiled
-from tests.libmrc.requirements import REQUIREMENTS
+from tests.libmrc.compiled import REQUIREMENTS, SANITIZERS, compiled
 
 pytestmark = REQUIREMENTS
 SOURCE = Path(__file__).with_name("behaviour.c")

@@ -18,8 +18,7 @@ from endpoint.uverbs.refusal import ERRNOS
 from running import sdk
 from switch.native.build import compiler
 from tests.helpers.stranger import NEEDS_ROOT, uverbs_of_a_stranger
-from tests.libmrc.compiled import SANITIZERS, compiled
-from tests.libmrc.requirements import REQUIREMENTS
+from tests.libmrc.compiled import REQUIREMENTS, SANITIZERS, compiled
 
 pytestmark = REQUIREMENTS
 HERE = Path(__file__).parent

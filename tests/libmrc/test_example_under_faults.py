@@ -11,7 +11,7 @@ import pytest
 from running import sdk
 from switch.native.build import compiler
 from tests.helpers.waiting import ran
-from tests.libmrc.requirements import REQUIREMENTS
+from tests.libmrc.compiled import REQUIREMENTS
 from topo.emulation import state
 
 pytestmark = [

@@ -8,7 +8,7 @@ import pytest
 
 from tests.helpers.living_lab import MRCLAB, mrclab, tiny
 from tests.helpers.waiting import eventually
-from tests.libmrc.requirements import PERFTEST, REQUIREMENTS
+from tests.libmrc.compiled import PERFTEST, REQUIREMENTS
 from topo.emulation import front_end, namespace
 from topo.emulation.lab import Lab
 

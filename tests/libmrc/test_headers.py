@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.libmrc.compiled import REQUIREMENTS
 from tests.libmrc.declarations import declarations, gcc
-from tests.libmrc.requirements import REQUIREMENTS
 
 INCLUDE = Path(__file__).parents[2] / "libmrc" / "include"
 pytestmark = REQUIREMENTS

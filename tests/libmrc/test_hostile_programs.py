@@ -13,8 +13,7 @@ import pytest
 
 from benchmarks.rig.uverbs_rig import Rig, rig
 from tests.helpers.waiting import eventually
-from tests.libmrc.compiled import SANITIZERS, compiled
-from tests.libmrc.requirements import REQUIREMENTS
+from tests.libmrc.compiled import REQUIREMENTS, SANITIZERS, compiled
 
 pytestmark = REQUIREMENTS
 SOURCE = Path(__file__).with_name("hostile.c")

@@ -14,8 +14,7 @@ import pytest
 from benchmarks.rig.uverbs_rig import rig
 from tests.helpers.fuzzing import seeds
 from tests.helpers.waiting import eventually
-from tests.libmrc.compiled import SANITIZERS, compiled
-from tests.libmrc.requirements import REQUIREMENTS
+from tests.libmrc.compiled import REQUIREMENTS, SANITIZERS, compiled
 
 pytestmark = REQUIREMENTS
 LIMIT_S = 300

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.rig.uverbs_rig import rig
 from running import sdk
 from switch.native.build import compiler
-from tests.libmrc.requirements import REQUIREMENTS
+from tests.libmrc.compiled import REQUIREMENTS
 
 MLX5 = Path("/usr/include/infiniband/mlx5dv.h")
 pytestmark = [

@@ -11,7 +11,7 @@ from benchmarks.rig.uverbs_rig import rig
 from running import sdk
 from switch.native.build import compiler
 from tests.helpers.waiting import eventually
-from tests.libmrc.requirements import PERFTEST, REQUIREMENTS
+from tests.libmrc.compiled import PERFTEST, REQUIREMENTS
 
 pytestmark = REQUIREMENTS
 ROOT = Path(__file__).parents[2]

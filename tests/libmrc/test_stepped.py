@@ -17,8 +17,7 @@ from running import sdk
 from running.directory import RunDirectory
 from running.transport_choice import transport
 from running.worlds.simulated import SimulatedWorld
-from tests.libmrc.compiled import SANITIZERS, compiled
-from tests.libmrc.requirements import REQUIREMENTS
+from tests.libmrc.compiled import REQUIREMENTS, SANITIZERS, compiled
 from topo.planfile import load_plan
 
 pytestmark = REQUIREMENTS

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.rig.uverbs_rig import rig
 from running import sdk
 from switch.native.build import compiler
-from tests.libmrc.requirements import PERFTEST, REQUIREMENTS
+from tests.libmrc.compiled import PERFTEST, REQUIREMENTS
 
 pytestmark = REQUIREMENTS
 

@@ -42,7 +42,7 @@ ROOMS: dict[str, Room] = {
     ),
     "judging": Room(
         ("judging/*.py", "judging/measures/*.py"),
-        ("tests/judging", "tests/scenarios/test_scenarios.py", "tests/scenarios/test_scenarios.py"),
+        ("tests/judging", "tests/scenarios/test_scenarios.py"),
         60,
         ("tests/judging/test_labels.py", "tests/judging/test_report_in_browser.py"),
     ),

@@ -21,8 +21,7 @@ from operations.incident.session import IncidentSession
 from operations.incident.words import parse
 from running.directory import RunDirectory
 from tests.helpers.incidents import drawn_with
-from tests.helpers.interrupts import heeding_interrupts
-from tests.helpers.waiting import eventually
+from tests.helpers.waiting import eventually, heeding_interrupts
 from tests.incidents.survey import leaks
 from topo.emulation import labname
 from topo.emulation.lab import down

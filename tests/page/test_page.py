@@ -19,7 +19,7 @@ from page.view import View, plan_view, replay_view
 from page.viewer import Viewer
 from switch.engine import PortCounters
 from tests.helpers.browser import Page
-from tests.helpers.interrupts import heeding_interrupts
+from tests.helpers.waiting import heeding_interrupts
 from tests.page.conftest import answering
 from tests.topo.topologies.shapes import SMALL
 from topo.path import evs, hops, path_da

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.living_lab import MRCLAB, mrclab, tiny
 from tests.helpers.pytorch.world import EXAMPLES, require_torch
-from tests.helpers.waiting import eventually
+from tests.helpers.waiting import eventually, heeding_interrupts
 from topo.emulation.lab import Lab
 from topo.path import paths
 

@@ -30,7 +30,7 @@ from studies.hunting.attempt import attempt
 from studies.hunting.draw import draw
 from tests.helpers.chosen import chosen
 from tests.helpers.quick_sweep import quick_subjects, write_quick
-from tests.helpers.rooms import python_files
+from tests.helpers.tracked import python_files
 from topo.emulation.lab import Lab
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -32,7 +32,6 @@ from studies.sweeping.subject import with_journals
 from studies.sweeping.sweep import RowStore, Sweep
 from studies.sweeping.task import Task, VersionError
 from studies.sweeping.variant import Variant, split, variants
-from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.owner import living
 from tests.helpers.quick_sweep import (
     DEADLY_SEED,
@@ -43,7 +42,7 @@ from tests.helpers.quick_sweep import (
     quick_subjects,
     write_quick,
 )
-from tests.helpers.waiting import eventually
+from tests.helpers.waiting import eventually, heeding_interrupts
 
 LIMIT_S = 120
 

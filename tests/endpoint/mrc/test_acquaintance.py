@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from endpoint.mrc.endpoint import Endpoint
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, Wire
+from tests.helpers.transport import Faults, Flow, Wire
 
 PLANES = 3
 HOSTS = ["h0", "h1"]

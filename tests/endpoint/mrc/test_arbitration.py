@@ -7,9 +7,7 @@ import pytest
 
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.roce.endpoint import RoceEndpoint
-from tests.helpers.transport.bench import Bench
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Flow, Wire
 
 RATE_BPS = 10_000_000_000
 CONTROL_BYTES = 154

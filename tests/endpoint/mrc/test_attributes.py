@@ -12,9 +12,7 @@ from endpoint.nic.attributes import VerbError
 from endpoint.nic.wire import Opcode
 from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
-from tests.helpers.transport.bench import Bench
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Link, Wire
+from tests.helpers.transport import Bench, Flow, Link, Wire
 
 STATES = [QPState.RESET, QPState.INIT, QPState.RTR, QPState.RTS]
 

@@ -7,8 +7,7 @@ import pytest
 
 from endpoint.nic import wire
 from endpoint.transport import CompletionStatus
-from tests.helpers.transport.bench import Bench
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Wire
 
 
 def stream(bench: Bench, messages: int, depth: int = 64) -> int:

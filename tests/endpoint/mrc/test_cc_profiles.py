@@ -15,9 +15,7 @@ from endpoint.mrc.hint import QpHint, QpHints
 from endpoint.nic.attributes import BusyError, VerbError
 from endpoint.nic.config import ConfigError
 from endpoint.transport import QueueFull
-from tests.helpers.transport.bench import Bench
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Flow, Wire
 
 API_NAMES = [
     *("disable_qa", "adjust_bytes_threshold", "adjust_period_threshold", "base_rtt", "eta", "fi", "fi_scale", "gamma"),

@@ -4,6 +4,7 @@ import array
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from struct import error as StructError  # noqa: N812
@@ -339,6 +340,7 @@ def test_any_bytes_are_taken(native: ModuleType, data: bytes, addresses: bytes, 
 
 def test_wrong_arguments_raise_and_touch_nothing(native: ModuleType) -> None:
     memory, front = memoryview(bytearray(64)), headers(0)
+    payload = (memory, 0, 4, b"")
     for start, size in ((0, 65), (64, 1), (-1, 4), (0, -1), (1 << 62, 1 << 62), (65, 0)):
         with pytest.raises(ValueError, match="not inside"):
             native.write(front, *WRITE_FIELDS, memory, start, size, b"")
@@ -347,42 +349,37 @@ def test_wrong_arguments_raise_and_touch_nothing(native: ModuleType) -> None:
             fields = [*WRITE_FIELDS]
             fields[place] = wrong
             with pytest.raises(OverflowError):
-                native.write(front, *fields, memory, 0, 4, b"")
-    with pytest.raises(TypeError):
-        native.write(bytearray(front), *WRITE_FIELDS, memory, 0, 4, b"")
-    with pytest.raises(TypeError):
-        native.write(front, *WRITE_FIELDS, "text", 0, 4, b"")
-    with pytest.raises(TypeError):
-        native.write(front, "text", *WRITE_FIELDS[1:], memory, 0, 4, b"")
-    for behind in ((), (memory, 0, 4), (memory, 0, 4, "text")):
-        with pytest.raises(TypeError):
-            native.write(front, *WRITE_FIELDS, *behind)
+                native.write(front, *fields, *payload)
     for immediate in (b"123", b"12345", b"12345678"):
         with pytest.raises(ValueError, match="an immediate has four bytes"):
             native.write(front, *WRITE_FIELDS, memory, 0, 4, immediate)
+    of_another_type: list[tuple[Callable[..., object], tuple[Any, ...]]] = [
+        (native.write, (bytearray(front), *WRITE_FIELDS, *payload)),
+        (native.write, (front, *WRITE_FIELDS, "text", 0, 4, b"")),
+        (native.write, (front, "text", *WRITE_FIELDS[1:], *payload)),
+        *((native.write, (front, *WRITE_FIELDS, *behind)) for behind in ((), (memory, 0, 4), (memory, 0, 4, "text"))),
+        *((native.seal, (*given, b"12345")) for given in ((), (bytearray(front), 0), (front, "text"))),
+        *((native.seal, (front, 0, "text")), (native.crc32, ()), (native.sack, ())),
+        *((native.sack, (*given, *range(11))) for given in ((front,), (bytearray(front), 0), (front, "text"))),
+        *((native.usual, (*given, 0, 0, 0)) for given in ((), (b"", b"", b""), (b"", HERE, ""), ("text", HERE, HERE))),
+    ]
+    for call, arguments in of_another_type:
+        with pytest.raises(TypeError):
+            call(*arguments)
     memory.release()
     with pytest.raises(ValueError, match="released"):
-        native.write(front, *WRITE_FIELDS, memory, 0, 4, b"")
-    for wrong_seal in ((), (bytearray(front), 0, b"12345"), (front, "text", b"12345"), (front, 0, "text")):
-        with pytest.raises(TypeError):
-            native.seal(*wrong_seal)
-    for wrong_sack in ((), (front,), (bytearray(front), *range(12)), (front, "text", *range(11))):
-        with pytest.raises(TypeError):
-            native.sack(*wrong_sack)
-    for traffic_class in (-1, 256):
-        with pytest.raises(OverflowError):
-            native.seal(front, traffic_class, b"12345")
+        native.write(front, *WRITE_FIELDS, *payload)
     with pytest.raises(ValueError, match="4 bytes are no transport packet"):
         native.seal(front, 0, b"1234")
-    for arguments in ((), (b"", b"", b"", 0, 0, 0), (b"", HERE, "", 0, 0, 0), ("text", HERE, HERE, 0, 0, 0)):
-        with pytest.raises(TypeError):
-            native.usual(*arguments)
     with pytest.raises(BufferError):
         native.usual(memoryview(bytes(400))[::2], HERE, HERE, 0, 0, False)
-    with pytest.raises(OverflowError):
-        native.usual(bytes(200), HERE, HERE, 1 << 64, 0, False)
-    with pytest.raises(TypeError):
-        native.crc32()
+    for call, arguments in (
+        (native.seal, (front, -1, b"12345")),
+        (native.seal, (front, 256, b"12345")),
+        (native.usual, (bytes(200), HERE, HERE, 1 << 64, 0, False)),
+    ):
+        with pytest.raises(OverflowError):
+            call(*arguments)
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60), st.integers(-2, 70), st.integers(-2, 70), st.integers(-2, 70))

@@ -22,7 +22,7 @@ from endpoint import FORM, compiled
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.nic import codec
 from endpoint.transport import QPState, QueueFull
-from tests.helpers.transport.bench import Bench
+from tests.helpers.transport import Bench
 from tests.helpers.transport.hostile import corpus, mutate
 
 # Prints the form, whether the codec is in C, and a digest of lives.

@@ -8,9 +8,7 @@ from endpoint.nic import codec, wire
 from endpoint.nic.attributes import VerbError
 from endpoint.nic.wire import PSN_MASK, NackReason, Opcode, Syndrome
 from endpoint.transport import CompletionStatus, QPState
-from tests.helpers.transport.bench import Bench, Packet
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Flow, Packet, Wire
 
 SACK, ACK = Opcode.SACK, Opcode.ACKNOWLEDGE
 SUCCESS, FLUSHED = CompletionStatus.SUCCESS, CompletionStatus.FLUSHED

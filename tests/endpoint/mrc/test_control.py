@@ -12,9 +12,7 @@ from endpoint.mrc.paths.ev_state import EvCause
 from endpoint.nic.attributes import VerbError
 from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import QueueFull
-from tests.helpers.transport.bench import Bench
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Flow, Wire
 
 # --- EV events -------------------------------------------------------------------------------------------------
 

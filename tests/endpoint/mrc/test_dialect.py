@@ -16,9 +16,7 @@ from endpoint.nic.attributes import VerbError
 from endpoint.nic.config import ConfigError
 from endpoint.nic.wire import Opcode
 from endpoint.transport import QPState
-from tests.helpers.transport.bench import Bench, Packet
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Flow, Packet, Wire
 
 ETHERNET, IPV6, UDP, BTH = 14, 40, 8, 12
 OUTER, INNER = ETHERNET, ETHERNET + IPV6

@@ -11,9 +11,7 @@ from endpoint.mrc.paths.ev_profile import EvField, EvMode, ProfileState
 from endpoint.mrc.paths.ev_state import EvState
 from endpoint.nic.attributes import BusyError, VerbError
 from endpoint.nic.wire import Opcode
-from tests.helpers.transport.bench import Bench, Packet
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Flow, Packet, Wire
 
 ID = 7
 

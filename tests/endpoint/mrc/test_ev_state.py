@@ -9,7 +9,7 @@ from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.ev_state import TRANSITIONS, EvCause, EvState, IllegalTransition, transition
 from endpoint.nic.config import NEVER
 from endpoint.nic.wire import Opcode, PathMark
-from tests.helpers.transport.bench import Bench, ev_set
+from tests.helpers.transport import Bench, ev_set
 
 G, S, B, D = EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD, EvState.DENIED
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, Wire
+from tests.helpers.transport import Faults, Flow, Wire
 
 GBPS = 1_000_000_000
 PLANES = 4

@@ -15,7 +15,7 @@ from endpoint.nic import frame as frames
 from endpoint.nic import icrc, wire
 from endpoint.nic.wire import Opcode
 from tests.helpers.dissector import build, dissected, number
-from tests.helpers.transport.bench import Bench, Packet
+from tests.helpers.transport import Bench, Packet
 
 SEGMENT = bytes.fromhex("fcbbbbbb100020031001300200000000")
 FILTER = udp_over_ipv6((4791, 4971), 7, 3, segments=SEGMENTS_MAX)

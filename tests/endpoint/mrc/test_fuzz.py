@@ -6,7 +6,7 @@ import pytest
 
 from endpoint.mrc.peer import PORTS_ALL
 from endpoint.transport import QPState
-from tests.helpers.transport.bench import Bench
+from tests.helpers.transport import Bench
 from tests.helpers.transport.hostile import corpus, mutate
 
 

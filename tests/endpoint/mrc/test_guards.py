@@ -14,7 +14,7 @@ from endpoint.mrc.loss.loss_detection import PacketWindow
 from endpoint.mrc.parameter import checked
 from endpoint.mrc.seams.guards import USERS, GuardedCongestion, GuardedGranter, GuardedLossDetection, GuardedSelection
 from endpoint.nic.config import AlgorithmError
-from tests.helpers.transport.bench import ev_set
+from tests.helpers.transport import ev_set
 
 TRAITS = PathTraits(8_000, 8_000, 400_000_000_000, 4096)
 TEMPLATE = Path(__file__).parents[3] / "docs" / "templates" / "selection.py"

@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from endpoint.roce.endpoint import RoceEndpoint
-from tests.helpers.transport.bench import Bench, Packet
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Flow, Packet, Wire
 
 PACKET = 4096
 

@@ -3,8 +3,7 @@
 import pytest
 
 from endpoint.mrc.paths.penalty import ReceiverPenalty
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Flow, Wire
 
 
 class Weight:

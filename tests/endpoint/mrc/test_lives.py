@@ -11,9 +11,7 @@ from endpoint.nic.nic import QPN_FIRST, QPN_MAX
 from endpoint.nic.verbs import RESET_PSNS
 from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
-from tests.helpers.transport.bench import Bench
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Flow, Wire
 
 MAKES: list[Any] = [Endpoint, RoceEndpoint]
 

@@ -21,7 +21,7 @@ from endpoint.nic import check, icrc, wire
 from endpoint.nic import frame as frames
 from endpoint.nic.wire import Opcode
 from tests.helpers.dissector import DST, SRC, USIDS, dissected, number
-from tests.helpers.transport.bench import Bench, Packet
+from tests.helpers.transport import Bench, Packet
 
 MRC_CLIENT = "MRCLAB_MRC_CLIENT"
 """The environment variable that says where a checkout of MRC-Client is."""

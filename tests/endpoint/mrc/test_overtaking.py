@@ -12,9 +12,7 @@ from endpoint.mrc.paths.ev_set import EvPath
 from endpoint.nic.message import Message
 from endpoint.nic.rtt import RttEstimator
 from endpoint.transport import CompletionStatus, MemoryRegion
-from tests.helpers.transport.bench import Bench, ev_set
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, Wire
+from tests.helpers.transport import Bench, Faults, Flow, Wire, ev_set
 
 REGION = MemoryRegion(0, 100, 1, 1, memoryview(bytearray(100)))
 FULL = 4096

@@ -10,9 +10,7 @@ from endpoint import profile as profiles
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.nic.wire import EndpointOp, Erth, Opcode
 from endpoint.transport import QPInfo, QPState
-from tests.helpers.transport.bench import Bench, Packet
-from tests.helpers.transport.flows import Flow, run
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Flow, Packet, Wire, run
 
 
 def sent_per_plane(flow: Flow) -> Counter[int]:

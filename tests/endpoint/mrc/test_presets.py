@@ -13,7 +13,7 @@ from endpoint.mrc.paths.ev_state import EvCause, EvState
 from endpoint.mrc.paths.selection import next_after_loss
 from endpoint.mrc.presets import BY_DEFAULT, CX8, LAB, OCP, RULES
 from endpoint.nic.config import ConfigError, Settings, derive, make_settings
-from tests.helpers.transport.bench import Bench, ev_set
+from tests.helpers.transport import Bench, ev_set
 
 ALL = 0b1111
 

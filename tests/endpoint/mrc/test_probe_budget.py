@@ -9,8 +9,7 @@ from endpoint.mrc.paths.ev_state import EvCause
 from endpoint.mrc.paths.probe_budget import ProbeBudget
 from endpoint.nic.config import ConfigError
 from endpoint.transport import QPState
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Flow, Wire
 
 QPS = 8
 SILENT_RTTS = 150

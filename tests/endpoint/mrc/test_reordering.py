@@ -11,9 +11,7 @@ from endpoint.mrc.paths.ev_set import EvPath
 from endpoint.mrc.retry import RetryTimer
 from endpoint.nic.rtt import RttEstimator
 from endpoint.transport import QPState
-from tests.helpers.transport.bench import Bench
-from tests.helpers.transport.flows import Flow, run
-from tests.helpers.transport.virtual_wire import Faults, Wire
+from tests.helpers.transport import Bench, Faults, Flow, Wire, run
 
 MS = 1_000_000
 

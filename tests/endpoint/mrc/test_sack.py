@@ -8,9 +8,7 @@ from endpoint.mrc.arrived import Sack
 from endpoint.nic import wire
 from endpoint.nic.wire import NackReason, Opcode, PathMark
 from endpoint.transport import CompletionStatus, QPState
-from tests.helpers.transport.bench import Bench, Packet
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Flow, Packet, Wire
 
 SACK, NACK, ACK = Opcode.SACK, Opcode.NACK, Opcode.ACKNOWLEDGE
 

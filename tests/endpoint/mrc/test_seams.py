@@ -19,9 +19,7 @@ from endpoint.mrc.peer import Peer
 from endpoint.mrc.seams.guards import USERS, ClassPlace
 from endpoint.nic.config import AlgorithmError
 from endpoint.nic.wire import Opcode
-from tests.helpers.transport.bench import Bench
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Flow, Wire
 
 PORT_BPS = 10_000_000_000
 LINE_BPS = 4 * PORT_BPS

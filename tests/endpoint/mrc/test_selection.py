@@ -13,9 +13,7 @@ from endpoint.mrc.paths.ev_set import EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
 from endpoint.mrc.paths.selection import next_after_loss, next_pair
 from endpoint.mrc.paths.shuffling import choose, shuffle
-from tests.helpers.transport.bench import ev_set
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Flow, Wire, ev_set
 
 ALL = 0b1111
 

@@ -12,9 +12,7 @@ from endpoint.mrc.flight import Flight
 from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.mrc.paths.ev_state import EvState
 from endpoint.nic.rtt import RttEstimator
-from tests.helpers.transport.bench import Bench
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire, roce_wire
+from tests.helpers.transport import Bench, Flow, Wire, roce_wire
 
 STALLS = (0.25, 1.0, 3.0, 15.0)  # base round trips; the lab's 54 ms make 14 to 810 ms of them
 

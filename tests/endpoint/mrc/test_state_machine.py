@@ -11,8 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from endpoint.mrc.paths.ev_state import SENDABLE
 from endpoint.transport import QPState
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, Wire
+from tests.helpers.transport import Faults, Flow, Wire
 
 SHARES = st.floats(0.0, 0.5)
 HOSTS = st.sampled_from(["h0", "h1"])

@@ -13,9 +13,7 @@ from endpoint.nic.attributes import VerbError
 from endpoint.nic.wire import Opcode
 from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
-from tests.helpers.transport.bench import Bench
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, Wire, roce_wire
+from tests.helpers.transport import Bench, Faults, Flow, Wire, roce_wire
 
 
 def test_a_write_of_one_byte_arrives() -> None:

@@ -18,8 +18,7 @@ from endpoint.nic.wire import Opcode
 from endpoint.nic.work import WorkQueue
 from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import CompletionStatus, MemoryRegion, QPState, QueueFull
-from tests.helpers.transport.bench import Bench
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport import Bench, Wire
 
 SUCCESS, FLUSHED = CompletionStatus.SUCCESS, CompletionStatus.FLUSHED
 

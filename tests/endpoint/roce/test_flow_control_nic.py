@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from endpoint.roce import endpoint as nic
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire, roce_wire
+from tests.helpers.transport import Flow, Wire, roce_wire
 
 GBPS = 1_000_000_000
 # Annex 31D: group address, source, EtherType, opcode, vector with bit 3, eight times.

@@ -15,9 +15,8 @@ from endpoint.roce import wire
 from endpoint.roce.dcqcn import RATE_MIN, Dcqcn
 from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
-from tests.helpers.transport.flows import Flow, run
+from tests.helpers.transport import Faults, Flow, Link, Wire, roce_wire, run
 from tests.helpers.transport.hostile import mutate
-from tests.helpers.transport.virtual_wire import Faults, Link, Wire, roce_wire
 
 GBPS = 1_000_000_000
 

@@ -20,8 +20,7 @@ from hypothesis.stateful import (
 )
 
 from endpoint.transport import CompletionStatus, QPState
-from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, roce_wire
+from tests.helpers.transport import Faults, Flow, roce_wire
 
 SHARES = st.sampled_from([0.0, 0.01, 0.1, 0.3])
 HOSTS = st.sampled_from(["h0", "h1"])

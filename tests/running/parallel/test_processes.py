@@ -12,10 +12,9 @@ import pytest
 
 from benchmarks.rig.namespaces import ip, namespaces
 from running.parallel import one_machine
-from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.mpi_run import needs_mpi, words
 from tests.helpers.ranks_in_memory import contents
-from tests.helpers.waiting import ran
+from tests.helpers.waiting import heeding_interrupts, ran
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,7 +12,7 @@ import pytest
 
 from common.interpreter import python
 from judging.run import Run
-from tests.helpers.interrupts import heeding_interrupts
+from tests.helpers.waiting import heeding_interrupts
 
 LIMIT_S = 120
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from common.files import write_json
-from tests.helpers.interrupts import heeding_interrupts
+from tests.helpers.waiting import heeding_interrupts
 from topo.emulation import namespace, process, state
 from topo.emulation.lab import Lab, down
 from topo.emulation.lab import _tear_down as tear_down
