@@ -34,9 +34,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ("form", "seconds", "asked", "quick"),
     [(NONE, WORTH_S, None, True), (NONE, LONG_S, None, False), (NONE, LONG_S, True, True), (TCC, LONG_S, None, False)],
 )
-def test_a_long_command_has_the_endpoint_compiled_and_starts_again(
-    builds: list[str], monkeypatch: pytest.MonkeyPatch, form: Form, seconds: float, asked: bool | None, quick: bool
-) -> None:
+def test_a_long_command_compiles_the_endpoint_and_begins_anew(builds, monkeypatch, form, seconds, asked, quick) -> None:
     """The build that is made quickly is not enough for a very long command."""
     monkeypatch.setattr(compiled, "FORM", form)
     with pytest.raises(StartAgainError):

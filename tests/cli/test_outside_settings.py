@@ -164,9 +164,7 @@ def test_an_error_of_ones_own_class_ends_the_run_as_unknown_and_names_file_line_
         ),
     ],
 )
-def test_what_is_no_algorithm_is_refused_by_file_and_line_before_anything_is_written(
-    text: str | None, said: str, tmp_path: Path, refused
-) -> None:
+def test_what_is_no_algorithm_is_refused_by_its_line_before_anything_is_written(text, said, tmp_path, refused) -> None:
     seam, file = "congestion" if text and "(Congestion)" in text else "selection", tmp_path / "mine.py"
     if text is not None:
         file.write_bytes(text.encode("latin-1" if "latin-1" in text else "utf-8"))

@@ -345,9 +345,7 @@ HOSTILE = ('a""";__import__("os").system("id>&2");"""', "\\users", "x$(id)y", "x
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_folder_with_a_bad_name_costs_no_other_student_the_grade(
-    name: str, submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folders_bad_name_costs_no_other_student_the_grade(name, submissions, tmp_path, monkeypatch, capsys) -> None:
     (submissions / name).mkdir()
     (submissions / name / USIDS.file).write_text("ANSWERS = {}\n")
     monkeypatch.setattr(checking, "check", failed)

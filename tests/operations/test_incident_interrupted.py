@@ -47,9 +47,7 @@ def interrupted_when(ready: Callable[[], bool]) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("handler", "down"), [("end", True), ("signal.SIG_IGN", False)])
-def test_ctrl_c_while_an_incident_is_built_lets_its_process_take_the_lab_down(
-    handler: str, down: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_while_an_incident_is_built_lets_its_process_end_the_lab(handler, down, tmp_path, monkeypatch) -> None:
     """One that does not end is killed: no command would find it."""
     code = KEEPER.format(folder=str(tmp_path), handler=handler)
     monkeypatch.setattr(kept, "python", lambda *_: [sys.executable, "-c", code])

@@ -32,9 +32,7 @@ def test_a_recorded_run_is_read_whole_and_in_order_of_time(run: Path) -> None:
     assert feed.over()
 
 
-def test_a_run_whose_parts_are_gone_is_read_from_its_merged_journal_and_a_folder_without_one_refused(
-    run: Path, tmp_path
-) -> None:
+def test_a_run_without_its_parts_is_read_from_its_merged_journal_and_a_folder_without_it_refused(run, tmp_path) -> None:
     (tmp_path / "journal.jsonl").write_bytes((run / "journal.jsonl").read_bytes())
     assert Feed(tmp_path).poll() == len((run / "journal.jsonl").read_text().splitlines())
     (tmp_path / "journal.jsonl").unlink()

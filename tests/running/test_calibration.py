@@ -138,9 +138,7 @@ def test_other_work_and_lateness_of_now_are_told(tmp_path: Path, monkeypatch: py
         (2.0, "wide", 2.56),  # twice as many ports
     ],
 )
-def test_no_machine_is_too_slow_for_the_rate_at_which_it_is_measured(
-    processors: float, plan: str, mbps: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_machine_is_too_slow_for_the_rate_of_its_measurement(processors, plan, mbps, tmp_path, monkeypatch) -> None:
     seen: list[int] = []
 
     def loaded(plan: Plan, rate_bps: int, scenario: Scenario) -> MeasuredLoad:

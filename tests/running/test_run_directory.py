@@ -68,9 +68,7 @@ def test_what_was_made_is_what_was_not_there(tmp_path: Path) -> None:
     assert {made.path for made in second.made} == {second.path, tmp_path / "new/runs/latest"}
 
 
-def test_without_runs_or_behind_a_link_to_none_there_is_no_latest_run_and_without_a_link_it_is_the_newest(
-    tmp_path,
-) -> None:
+def test_without_runs_or_behind_a_link_to_none_is_no_latest_run_and_without_a_link_it_is_the_newest(tmp_path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no run yet in .* SCENARIO/RUN with an options\.json"):
         find(tmp_path, "latest")
     made(tmp_path, "spray", 1)

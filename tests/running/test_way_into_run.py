@@ -112,9 +112,7 @@ def test_only_the_preparation_makes_a_runner() -> None:
     assert makers("runner = Runner(spec, directory, tell)") == [1]
 
 
-def test_from_the_command_line_to_the_first_event_is_at_most_ten_modules_each_entered_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_command_line_to_first_event_is_at_most_ten_modules_each_entered_once(tmp_path, monkeypatch) -> None:
     """The rooms' modules on the stack when the first phase is journalled, `common` left out; one runner is made."""
     way: list[str] = []
     runners: list[Runner] = []

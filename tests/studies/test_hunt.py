@@ -539,9 +539,7 @@ def test_an_algorithm_that_raises_is_found_whenever_it_raises(first: str, said: 
 
 
 @pytest.mark.slow
-def test_the_guides_wrong_algorithm_is_found_at_the_first_try_and_made_as_small_as_the_guide_shows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_guides_wrong_algorithm_is_found_at_the_first_try_and_as_small_as_the_guide_shows(tmp_path, capsys) -> None:
     root = Path(__file__).parents[2]
     setting = f"selection={root / 'docs/templates/grudge.py'}:Grudge"
     words = ["--seed", "26", "--tries", "1", "--plain", "--output", str(tmp_path / "found"), "--runs", str(tmp_path)]

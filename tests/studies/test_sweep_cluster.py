@@ -55,9 +55,7 @@ def worker(address: str, stack: ExitStack, folder: Path) -> subprocess.Popen[str
     return started(stack, "dask_worker", *words)
 
 
-def test_tables_from_a_cluster_are_those_from_this_process_and_one_killed_worker_costs_a_retry(
-    scheduler: tuple[str, ExitStack], tmp_path: Path
-) -> None:
+def test_tables_of_a_cluster_are_those_of_this_process_and_a_killed_worker_costs_a_retry(scheduler, tmp_path) -> None:
     address, stack = scheduler
     path = write_quick(tmp_path)
     workers = [worker(address, stack, tmp_path / "dask") for _ in range(2)]

@@ -123,9 +123,7 @@ def lost_on_all_ports(**settings: Any) -> Bench:
 @pytest.mark.parametrize("selection", ["mrc", "round_robin"])
 @pytest.mark.parametrize("retransmit_plane", ["any", "other"])
 @pytest.mark.parametrize("ports", [[1, 3], [2]])
-def test_what_was_lost_is_sent_again_by_the_ports_that_a_congestion_control_opens(
-    ports: list[int], retransmit_plane: str, selection: str
-) -> None:
+def test_what_was_lost_goes_again_by_ports_that_a_congestion_control_opens(ports, retransmit_plane, selection) -> None:
     bench = lost_on_all_ports(retransmit_plane=retransmit_plane, selection=selection)
     bench.qp_a.requester.cc.ports_open = sum(1 << port - 1 for port in ports)
     sent = bench.writes()

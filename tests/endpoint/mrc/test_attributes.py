@@ -321,9 +321,7 @@ def test_a_peer_that_stops_granting_costs_no_memory() -> None:
     st.lists(st.tuples(st.integers(1, 64), st.integers(0, 30)), min_size=1, max_size=12),
     st.sampled_from([0.0, 0.02]),
 )
-def test_whatever_the_mpr_is_changed_to_every_byte_arrives_and_no_packet_is_outside_of_the_window(
-    seed: int, changes: list[tuple[int, int]], loss: float
-) -> None:
+def test_whatever_the_mpr_becomes_every_byte_arrives_and_no_packet_is_outside_the_window(seed, changes, loss) -> None:
     wire = Wire(seed=seed % 1000, delay_ns=50_000)
     wire.disturb(loss=loss, reorder=0.2, reorder_ns=100_000, duplicate=0.02)
     rng = Random(seed)

@@ -163,18 +163,9 @@ def test_its_crc_is_zlibs(native: ModuleType, means: int, data: bytes, state: in
     st.sampled_from([PORT_ADDRESS, None]), st.sampled_from([b"", b"imm."]),
 )  # fmt: skip
 def test_it_writes_the_plain_codecs_frame(
-    native: ModuleType,
-    data: bytes,
-    repeats: int,
-    flags: int,
-    psn: int,
-    va: int,
-    start: int,
-    behind: int,
-    traffic_class: int,
-    outer: bytes | None,
-    immediate: bytes,
-) -> None:
+    native: ModuleType, data: bytes, repeats: int, flags: int, psn: int, va: int, start: int, behind: int,
+    traffic_class: int, outer: bytes | None, immediate: bytes,
+) -> None:  # fmt: skip
     payload = data * repeats
     fields = (traffic_class, 0xC7, 0, 0xFF000123, flags << 24 | psn, 7 << 16 | 9, va, 0xABCD, 1 << 20)
     memory = exactly(bytes(start) + payload + bytes(behind))

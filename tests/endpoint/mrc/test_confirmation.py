@@ -45,9 +45,7 @@ def test_a_nak_that_a_sack_has_overtaken_ends_the_connection(psn: int) -> None:
 
 @pytest.mark.parametrize("confirm_writes", [False, True])
 @pytest.mark.parametrize("immediate", [None, 5])
-def test_a_nak_confirms_the_writes_before_the_refused_one_whose_acknowledgements_were_lost(
-    immediate: int | None, confirm_writes: bool
-) -> None:
+def test_a_nak_confirms_writes_before_the_refused_one_whose_acknowledgement_was_lost(immediate, confirm_writes) -> None:
     bench = Bench(sack_threshold_bytes=0, confirm_writes=confirm_writes)
     bench.qp_b.post_recv(1)
     bench.post(2)

@@ -134,9 +134,7 @@ def test_at_the_floor_the_second_loss_with_nothing_acknowledged_since_takes_the_
 
 
 @pytest.mark.parametrize(("acked_between", "stays"), [(16, True), (4, True), (3, False), (1, False)])
-def test_at_the_floor_an_ev_that_loses_one_packet_in_five_stays_and_one_that_loses_more_goes(
-    acked_between: int, stays: bool
-) -> None:
+def test_at_the_floor_an_ev_that_loses_one_packet_in_five_stays_and_a_worse_one_goes(acked_between, stays) -> None:
     evs, _ = make_set(planes=4, evs_per_plane=1)
     (victim,) = evs.planes[2].active
     for _ in range(40):

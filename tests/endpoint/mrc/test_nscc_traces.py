@@ -113,9 +113,7 @@ def test_eta_comes_once_a_round_trip_and_not_with_every_adjustment() -> None:
     window(cc, AFTER_40_TRIMS + 23 * 614.4)  # at 13,000, 26,000, … 299,000
 
 
-def test_fast_increase_begins_after_a_window_without_delay_and_ends_with_delay_or_decrease_but_not_with_a_mark() -> (
-    None
-):
+def test_fast_increase_begins_after_a_window_without_delay_and_ends_with_delay_or_decrease_not_with_a_mark() -> None:
     cc = make(disable_qa=True)
     trims(cc, 0, 40)
     ack(cc, 1_000, 999, size=61_160)  # as much as the window is not more than the window

@@ -442,9 +442,7 @@ steps = st.lists(st.one_of(st.booleans(), st.integers(0, 30)), max_size=60)
 
 
 @given(steps, st.booleans())
-def test_in_whatever_order_writes_end_each_signaled_one_is_told_once_and_after_what_it_vouches_for(
-    steps: list[bool | int], fails: bool
-) -> None:
+def test_in_whatever_order_writes_end_each_signaled_one_is_told_once_after_what_it_vouches_for(steps, fails) -> None:
     """The model: a signaled write may be told of once it, and all unsignaled writes before it, are done."""
     cq = CompletionQueue(32)
     work = WorkQueue(1, cq, 16, 1)

@@ -132,9 +132,7 @@ def test_a_killed_process_ends_the_run_with_its_reason(number: signal.Signals, t
 @needs_mpi
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_process_that_is_killed_before_the_run_begins_ends_it_with_its_reason(
-    rank: int, tmp_path: Path, temporary: Path, started: Started
-) -> None:
+def test_a_process_killed_before_the_run_begins_ends_it_with_its_reason(rank, tmp_path, temporary, started) -> None:
     run = started("--processes", "2", "--time", "50")
     until(lambda: len(ranks_of(tmp_path)) == 2)
     os.kill(rank_of(tmp_path, rank), signal.SIGKILL)

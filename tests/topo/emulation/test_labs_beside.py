@@ -43,9 +43,7 @@ def words(*line: str, user: str | None = None) -> subprocess.CompletedProcess[st
     return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=PROJECT, env=env)
 
 
-def test_kill_9_of_everything_in_one_and_its_down_leave_the_other_verified_clean(
-    control: Control, provision: Callable[..., None], require_kind: Callable[[str], None]
-) -> None:
+def test_kill_9_of_all_in_one_and_its_down_leave_the_other_verified_clean(control, provision, require_kind) -> None:
     require_kind("embedded")
     first = Lab.up(TINY, provision=provision)
     second = Lab.up(TINY, name=BLUE, provision=provision)
