@@ -9,8 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scapy.utils import rdpcap
 
 from cli import main as cli

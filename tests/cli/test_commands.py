@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import main as cli
-from cli import traffic
+from cli import main as cli, traffic
 from cli.prompt import parse_injection
 from cli.traffic import TrafficError
 from judging.run import Run

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import main as cli
-from cli import root
+from cli import main as cli, root
 from cli.command_table import commands, place
 from tests.helpers.living_lab import LIMIT_S, MRCLAB, mrclab
 from topo.emulation import labname

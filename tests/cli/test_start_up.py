@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import huge_pages
-from cli import main as cli
+from cli import huge_pages, main as cli
 from cli.command_table import commands
 from cli.main import in_virtual_time
 

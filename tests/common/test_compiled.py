@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from common.compiled import build as building
-from common.compiled import finder
+from common.compiled import build as building, finder
 from common.compiled.unit import Unit, record_path
 from tests.helpers.waiting import eventually, heeding_interrupts
 

@@ -15,8 +15,7 @@ from threading import Event, Thread
 from typing import Any, TypeVar, cast
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from common.client import ControlClient, ControlError, ControlTimeoutError
 from common.linux.rights import NOBODY

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from common.linux import bpf
-from course.box import box as box_module
-from course.box import filter as calls
+from course.box import box as box_module, filter as calls
 from course.box.box import ANSWER_BYTES_MAX, Box, BoxError, BoxLimits
 from course.catalogue import find
 from course.exercise import StudentWork, Test

@@ -4,12 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from benchmarks.rig.profiles import profile as profile_data
-from endpoint import factory
-from endpoint import profile as profiles
+from endpoint import factory, profile as profiles
 from endpoint.host import HostNic
 from endpoint.workloads import KINDS
 from tests.helpers.workload_fake import FakeNet

@@ -2,8 +2,7 @@
 
 from collections.abc import Set
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from endpoint.denylist import BY_REQUEST, CONTROL, FAULTS, OWNERS, PROBER, Denylist
 

@@ -1,7 +1,6 @@
 """Arrived bytes as ranges, against a list with a number for each byte."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from endpoint.region import Landed
 

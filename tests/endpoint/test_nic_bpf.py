@@ -1,7 +1,6 @@
 """The filters, run by our own interpreter here and by the kernel in test_nic_driver."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from common.linux import bpf
 from endpoint import prober

@@ -5,8 +5,7 @@ from ipaddress import IPv6Address
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from benchmarks.rig.profiles import profile as example
 from endpoint import packet_sampling

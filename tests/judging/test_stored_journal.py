@@ -8,12 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from common.journal import Journal, Line
-from judging import evidence
-from judging import run as runs
+from judging import evidence, run as runs
 from judging.journal import fault_of, merge, read_file
 from judging.judge import judge, verdict_of
 from judging.measures import stalls

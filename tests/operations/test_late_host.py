@@ -3,8 +3,7 @@
 from typing import Any
 
 from benchmarks.rig.profiles import profile
-from endpoint import factory
-from endpoint import profile as profiles
+from endpoint import factory, profile as profiles
 from endpoint.host import HostNic
 from endpoint.virtual_host import VirtualHost
 from operations.incident.simulated import LateHost

@@ -2,8 +2,7 @@
 
 from functools import cache
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from p4c.entries import Lpm
 from tests.helpers.p4.frames import IN_MACS, frame

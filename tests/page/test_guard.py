@@ -13,8 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from common.interpreter import python
 from page.guard import POLICY, Guard, Receive, Scope, Send

@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from common.client import ControlClient, ControlError
 from common.linux.rights import NOBODY

@@ -10,8 +10,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from page import feed as feeds
-from page import site as sites
+from page import feed as feeds, site as sites
 from page.feed import Feed
 from page.site import Site, look
 

@@ -12,8 +12,7 @@ from cli import main as cli
 from paper import catalogue, kept_runs, perform
 from paper.figure import Figure
 from paper.outcome import NOT_RUN
-from paper.report import page as report
-from paper.report import table
+from paper.report import page as report, table
 from paper.reproduction import Reproduction
 from studies.sweeping.sweep import RowStore
 from tests.helpers.page_text import text_of

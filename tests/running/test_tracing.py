@@ -6,8 +6,7 @@ from cli.commands.trace import as_text
 from running.tracing import PlanExplainer, data_frame, follow, hop_limit, outer_destination, tables_hit
 from running.view import journey_json
 from topo.fault import conditions, make_fault
-from topo.path import hops as planned_hops
-from topo.path import paths
+from topo.path import hops as planned_hops, paths
 from topo.planfile import load_plan
 from topo.show import paths_json, show_paths
 

@@ -21,8 +21,7 @@ from cli.main import main
 from common.journal import Journal
 from common.terminal.console import LastingConsole
 from controller.provisioning import ProvisionError
-from paper import catalogue
-from paper import perform as figures
+from paper import catalogue, perform as figures
 from running import estimate
 from running.estimate import TooLargeError, runs_at_once
 from running.runner import Runner, make_run, prepare

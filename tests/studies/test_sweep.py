@@ -23,8 +23,7 @@ from cli.main import main, parser
 from running.options import AS_DEPLOYED_S
 from studies.farm.engine import Inline, WorkerDiedError
 from studies.farm.pool import Pool
-from studies.sweeping import perform as perform_module
-from studies.sweeping import report
+from studies.sweeping import perform as perform_module, report
 from studies.sweeping.perform import kept, perform
 from studies.sweeping.row import Row
 from studies.sweeping.statement import document, statement, statements

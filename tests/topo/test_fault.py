@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cli.commands.lab import fault_json
 from topo.emulation.lab import Lab
@@ -36,8 +35,8 @@ from topo.fault import (
     make_fault,
     port_states,
     switch_state,
+    targets as targets_of,
 )
-from topo.fault import targets as targets_of
 from topo.fault.active_faults import MemoryRecord, RefusedFaultError, changes
 from topo.fault.meaning import carriers_off, denied_evs
 from topo.graph import PortRef, peer, ports

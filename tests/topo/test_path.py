@@ -4,8 +4,7 @@ import ipaddress
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.topo.topologies.shapes import LEAF_SPINES
 from topo.address import (

@@ -9,12 +9,10 @@ from shutil import which
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cli.main import main
-from tests.topo.topologies.shapes import LEAF_SPINES, SMALL, on
-from tests.topo.topologies.shapes import plans as topologies
+from tests.topo.topologies.shapes import LEAF_SPINES, SMALL, on, plans as topologies
 from topo.cli import draw_text
 from topo.count import count_parts
 from topo.fault import make_fault

@@ -5,8 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from endpoint.nic.attributes import VerbError
 from endpoint.nic.wire import Opcode

@@ -13,8 +13,7 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from endpoint.nic import codec, frame, icrc, packet, wire
 from endpoint.nic.packet import SACK

@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from endpoint.mrc.operations import ASKED_MAX
 from endpoint.mrc.paths.ev_events import EvEventQueue

@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.rig.profiles import profile as profile_data
-from endpoint import factory
-from endpoint import profile as profiles
+from endpoint import factory, profile as profiles
 from endpoint.nic import wire
 from endpoint.nic.attributes import VerbError
 from endpoint.nic.config import ConfigError

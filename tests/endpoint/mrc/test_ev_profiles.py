@@ -4,8 +4,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from endpoint.mrc.paths.ev_profile import EvField, EvMode, ProfileState
 from endpoint.mrc.paths.ev_state import EvState

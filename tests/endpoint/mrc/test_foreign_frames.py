@@ -11,8 +11,7 @@ import pytest
 
 from common.linux import bpf
 from endpoint.frame_filter import SEGMENTS_MAX, udp_over_ipv6
-from endpoint.nic import frame as frames
-from endpoint.nic import icrc, wire
+from endpoint.nic import frame as frames, icrc, wire
 from endpoint.nic.wire import Opcode
 from tests.helpers.dissector import build, dissected, number
 from tests.helpers.transport import Bench, Packet

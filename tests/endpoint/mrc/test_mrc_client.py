@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from endpoint.nic import check, icrc, wire
-from endpoint.nic import frame as frames
+from endpoint.nic import check, frame as frames, icrc, wire
 from endpoint.nic.wire import Opcode
 from tests.helpers.dissector import DST, SRC, USIDS, dissected, number
 from tests.helpers.transport import Bench, Packet

@@ -3,8 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from endpoint.mrc.congestion.cc_profile import NsccConfig, PathTraits, make_config
 from endpoint.mrc.congestion.nscc import Nscc

@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from endpoint.mrc.flight import PASSES_BYTES, Flight
 from endpoint.mrc.loss.reorder import ReorderRule

@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from endpoint.mrc.congestion.cc_profile import NsccConfig, PathTraits
 from endpoint.mrc.congestion.nscc import Nscc

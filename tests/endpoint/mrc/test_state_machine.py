@@ -5,8 +5,7 @@ region may have changed; at the end everything heals and must complete.
 """
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from endpoint.mrc.paths.ev_state import SENDABLE

@@ -20,8 +20,7 @@ from benchmarks.rig.profiles import profile as rig_profile
 from cli.dissector import tshark as loading
 from endpoint import profile as profiles
 from endpoint.mrc.endpoint import Endpoint
-from endpoint.nic import frame as frames
-from endpoint.nic import icrc, wire
+from endpoint.nic import frame as frames, icrc, wire
 from endpoint.transport import CompletionStatus, QPInfo
 from tests.helpers.dissector import collect
 

@@ -14,15 +14,13 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import mrclab
 from benchmarks.rig.profiles import profile as profile_data
 from benchmarks.rig.uverbs_rig import End
 from common import uverbs
-from endpoint import factory
-from endpoint import profile as profiles
+from endpoint import factory, profile as profiles
 from endpoint.uverbs.channel import make_channel
 from endpoint.uverbs.refusal import Violation
 from endpoint.uverbs.regions import SECRET_BYTES, ProgramMemory

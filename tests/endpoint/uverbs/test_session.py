@@ -8,13 +8,11 @@ from collections import deque
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from benchmarks.rig.profiles import profile as profile_data
 from common import uverbs
-from endpoint import factory
-from endpoint import profile as profiles
+from endpoint import factory, profile as profiles
 from endpoint.transport import Completion, CompletionStatus
 from endpoint.uverbs.channel import Channel, make_channel
 from endpoint.uverbs.queues import Completions, GuestQp

@@ -14,9 +14,7 @@ import mrclab
 from benchmarks.rig.uverbs_rig import Rig, rig
 from mrclab.errors import JobFailedError
 from mrclab.mesh import mesh
-from mrclab.training import __main__ as job
-from mrclab.training import data
-from mrclab.training import ring as ring_module
+from mrclab.training import __main__ as job, data, ring as ring_module
 from mrclab.training.model import Model
 from mrclab.training.ring import RingAllReduce
 from page.feed import parsed

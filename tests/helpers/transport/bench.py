@@ -11,8 +11,7 @@ from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.paths.ev_set import EvRules, EvSet
-from endpoint.nic import frame as frames
-from endpoint.nic import icrc, wire
+from endpoint.nic import frame as frames, icrc, wire
 from endpoint.transport import Completion
 from tests.helpers.transport.virtual_wire import trim
 

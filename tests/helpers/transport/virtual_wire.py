@@ -14,8 +14,7 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
-from benchmarks.rig.profiles import DSCP
-from benchmarks.rig.profiles import profile as profile_data
+from benchmarks.rig.profiles import DSCP, profile as profile_data
 from endpoint import profile as profiles
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.nic import frame as frames

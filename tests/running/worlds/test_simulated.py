@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from common.compiled import build as building
-from common.compiled import finder
+from common.compiled import build as building, finder
 from common.compiled.unit import find
 from endpoint import compiled, profile
 from endpoint.host import count_records

@@ -4,8 +4,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from p4c.frontend.diagnostics import CompileError, Diagnostics
 from p4c.frontend.parse.lexer import integer, tokenize

@@ -14,8 +14,7 @@ from switch.fabric import End, HostFrame, NicPort
 from switch.native import binding
 from switch.native.engine import NativeEngine
 from switch.native.fabric import NativeFabric
-from switch.packet_log import NO_PORT, Fate, PacketRecord, in_order
-from switch.packet_log import NodeKind as NodeKind
+from switch.packet_log import NO_PORT, Fate, NodeKind as NodeKind, PacketRecord, in_order
 from switch.reference.engine import ReferenceEngine
 from tests.helpers.engines.fabric_life import FabricLife, Kind
 from tests.helpers.engines.life_inputs import PROGRAMS, fabric_frames, populate_entries

@@ -21,8 +21,7 @@ from switch.config import DeviceConfig, PortSpec
 from switch.device import Devices, Lateness
 from switch.engine import CounterValue, EngineError, NoRoomError, PortCounters
 from switch.native.dataplane import NativeDataPlane
-from switch.p4rt.bindings import p4info_pb2
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from switch.p4rt.bindings import p4info_pb2, p4runtime_pb2 as p4rt
 from switch.p4rt.pipeline import PipelineCache
 from switch.p4rt.server import P4RuntimeServer
 from switch.p4rt.store import EntityStore

@@ -4,8 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError

@@ -14,8 +14,7 @@ from p4c.model import load_program
 from switch.engine import PortConfig
 from switch.p4rt import batch, digests
 from switch.p4rt.batch import BatchError
-from switch.p4rt.bindings import p4info_pb2
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from switch.p4rt.bindings import p4info_pb2, p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError
 from switch.p4rt.p4data import digest_info
 from switch.p4rt.pipeline import PipelineCache

@@ -6,8 +6,7 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf import message_factory, text_format
-from hypothesis import HealthCheck, event, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, event, given, settings, strategies as st
 
 from switch.p4rt import batch, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt

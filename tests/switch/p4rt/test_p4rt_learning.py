@@ -15,8 +15,7 @@ import pytest
 from google.protobuf import text_format
 
 from p4c.frontend import compile_program
-from switch.p4rt.bindings import p4info_pb2
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from switch.p4rt.bindings import p4info_pb2, p4runtime_pb2 as p4rt
 from tests.helpers.p4.stub import P4RuntimeStub
 from tests.helpers.p4.wires import Namespace, Wires
 from tests.helpers.switch_process import serving

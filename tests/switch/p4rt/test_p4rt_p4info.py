@@ -7,8 +7,7 @@ import pytest
 from google.protobuf import text_format
 
 from switch.engine import FRAME_BYTES_MAX
-from switch.p4rt.bindings import p4info_pb2
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from switch.p4rt.bindings import p4info_pb2, p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError
 from switch.p4rt.p4info import P4Info, parse_p4info, parse_p4info_text
 from switch.p4rt.pipeline import PipelineCache

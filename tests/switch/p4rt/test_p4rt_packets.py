@@ -1,7 +1,6 @@
 """Packet-in and packet-out: controller headers by P4Info's widths, primaries only, and errors on the stream."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from switch.p4rt import streams
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt

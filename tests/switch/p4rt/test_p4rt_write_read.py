@@ -5,8 +5,7 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf import text_format
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, Optional, Range, Ternary
 from switch.engine import CounterValue, EngineError, MeterConfig, Replica

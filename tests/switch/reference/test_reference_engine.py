@@ -5,13 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Ternary
 from p4c.frontend import compile_program
-from p4c.model import Program, load
-from p4c.model import expressions as ex
+from p4c.model import Program, expressions as ex, load
 from p4c.model.headers import Field, Union, UnionStack
 from switch.engine import EngineError, MeterConfig, PortConfig, QueueConfig, Replica
 from switch.packet_log import Fate

@@ -1,8 +1,7 @@
 """Hashes and random numbers against published vectors."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from switch.reference.hashes import ALGORITHMS, csum16
 from switch.reference.rng import SplitMix64

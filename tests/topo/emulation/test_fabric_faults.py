@@ -18,8 +18,7 @@ from topo.address import host_address, port_address
 from topo.emulation import namespace
 from topo.emulation.lab import Lab
 from topo.fault import FaultError
-from topo.graph import PortRef, peer
-from topo.graph import links as fabric_links
+from topo.graph import PortRef, links as fabric_links, peer
 from topo.node import leaf, spine
 from topo.path import path_da, path_of_ev
 from topo.planfile import load_plan

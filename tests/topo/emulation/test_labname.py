@@ -4,8 +4,7 @@ import argparse
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topo.emulation import labname, namespace, state
 from topo.emulation.embedded import serve_config

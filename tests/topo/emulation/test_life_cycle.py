@@ -18,8 +18,7 @@ import pytest
 from common.files import write_json
 from tests.helpers.waiting import heeding_interrupts
 from topo.emulation import namespace, process, state
-from topo.emulation.lab import Lab, down
-from topo.emulation.lab import _tear_down as tear_down
+from topo.emulation.lab import Lab, _tear_down as tear_down, down
 from topo.emulation.state import LabError, NoLabError
 from topo.planfile import load_plan
 

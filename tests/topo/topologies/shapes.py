@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-from hypothesis import reject
-from hypothesis import strategies as st
+from hypothesis import reject, strategies as st
 
 from topo.node import Host, Switch, leaf
 from topo.plan import Plan
 from topo.planfile import PlanError, parse_document, parse_plan
-from topo.topologies import LeafSpine, Pods, Rails, Topology, TopologyError, listed
-from topo.topologies import uneven as written
+from topo.topologies import LeafSpine, Pods, Rails, Topology, TopologyError, listed, uneven as written
 from topo.topologies.topology import Cable
 
 

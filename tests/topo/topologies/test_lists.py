@@ -4,8 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from page.scene import scene
 from tests.topo.topologies.properties import PROPERTIES

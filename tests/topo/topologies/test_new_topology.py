@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from cli import main as cli
 from running.options import Choices
