@@ -229,38 +229,48 @@ def test_a_file_below_the_link_of_another_user_is_not_opened(tmp_path: Path) -> 
         plain_file.read_bytes(tmp_path / "journal" / "h0.jsonl")
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_a_sparse_journal_is_refused_with_file_and_line(name: str, run: Path, tmp_path: Path) -> None:
-    number = 1 + (run / "journal" / "h1.jsonl").read_bytes().count(b"\n")
-    os.truncate(run / "journal" / "h1.jsonl", SPARSE)
-    done = bounded(words(name, run, tmp_path / "out"))
-    assert done.returncode == 2, done.stderr
-    assert f"h1.jsonl:{number} must be a line of at most {plain_file.LINE_BYTES_MAX} bytes" in done.stderr
-    assert not (run / "report.html").exists()
-    assert not (run / "replay.html").exists()
+def test_a_file_of_any_size_is_refused_with_its_line(run: Path, tmp_path: Path) -> None:
+    """Of many gigabytes, and of one line: a journal, a packet log, and the small files of a run."""
+    told: list[str] = []
+    commands: list[list[str]] = []
+    for name, readers, said in (
+        ("journal/h1.jsonl", READERS, "h1.jsonl:{line} must be a line of at most {most} bytes"),
+        ("packets.jsonl", ("view", "perfetto"), "packets.jsonl:1 must be a line of at most {most} bytes"),
+        ("options.json", ("report",), "options.json must have at most"),
+        ("plan.toml", ("report",), "plan.toml must have at most"),
+    ):
+        folder = Path(shutil.copytree(run.parent, tmp_path / name.replace("/", "-"))) / run.name
+        (folder / name).touch()
+        line = 1 + (folder / name).read_bytes().count(b"\n")
+        os.truncate(folder / name, SPARSE)
+        commands += [words(reader, folder, tmp_path / "out") for reader in readers]
+        told += [said.format(line=line, most=plain_file.LINE_BYTES_MAX)] * len(readers)
+    results = bounded(commands)
+    for command, expected, (status, errors) in zip(commands, told, results, strict=True):
+        assert status == 2, (command, errors)
+        assert expected in errors, command
+    assert not [*tmp_path.glob("*/*/report.html"), *tmp_path.glob("*/*/replay.html"), *(tmp_path / "out").iterdir()]
 
 
-def test_a_packet_log_of_one_line_is_refused(run: Path, tmp_path: Path) -> None:
-    (run / "packets.jsonl").touch()
-    os.truncate(run / "packets.jsonl", SPARSE)
-    for name in ("view", "perfetto"):
-        done = bounded(words(name, run, tmp_path / "out"))
-        assert done.returncode == 2, done.stderr
-        assert "packets.jsonl:1 must be a line of at most" in done.stderr
+COMMANDS = """
+import contextlib, io, json, sys
+from cli.main import main
+results = []
+for words in json.load(sys.stdin):
+    with contextlib.redirect_stderr(io.StringIO()) as errors:
+        results.append((main(words), errors.getvalue()))
+print(json.dumps(results), file=sys.stderr)
+"""
 
 
-@pytest.mark.parametrize("name", ["options.json", "plan.toml"])
-def test_another_file_of_any_size_is_refused(name: str, run: Path, tmp_path: Path) -> None:
-    os.truncate(run / name, SPARSE)
-    done = bounded(words("report", run, tmp_path / "out"))
-    assert done.returncode == 2, done.stderr
-    assert f"{name} must have at most" in done.stderr
+def bounded(commands: list[list[str]]) -> list[tuple[int, str]]:
+    """The status and the errors of each command, in one process that may not take the machine's memory.
 
-
-def bounded(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """A command that may not take the machine's memory. A mapped file counts as addresses, not as memory."""
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "cli", *command],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    A mapped file counts as addresses, not as memory.
+    """
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", COMMANDS], input=json.dumps(commands),
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY)),
     )  # fmt: skip
+    return [(status, errors) for status, errors in json.loads(done.stderr.splitlines()[-1])]

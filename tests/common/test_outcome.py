@@ -124,7 +124,9 @@ def test_an_error_of_the_system_is_told_in_words_without_its_number(error: OSErr
 
 def raw_errors(file: Path) -> Iterator[int]:
     """Lines that put an error of the system into a text as it is: `[Errno 28] …`."""
-    for handler in (one for one in ast.walk(ast.parse(file.read_bytes())) if isinstance(one, ast.ExceptHandler)):
+    source = file.read_bytes()
+    nodes = ast.walk(ast.parse(source if b"OSError" in source else b""))
+    for handler in (one for one in nodes if isinstance(one, ast.ExceptHandler)):
         caught = {one.id for one in ast.walk(handler.type or ast.Pass()) if isinstance(one, ast.Name)}
         for one in ast.walk(handler) if "OSError" in caught else ():
             text = one.value if isinstance(one, ast.FormattedValue) else None
