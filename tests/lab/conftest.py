@@ -14,6 +14,7 @@ from tests.helpers.bare_machine import APT, PLAIN, PYTHON, ROOT, Machine
 def machine(tmp_path: Path) -> Iterator[Machine]:
     """Fakes that wait for a file say `sleep 0.01 || exit`, so that none outlives a test that fails."""
     (tmp_path / "bin").mkdir()
+    (tmp_path.parent / "answers").mkdir(exist_ok=True)
     for name in PLAIN:
         (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
     bare = Machine(tmp_path)
