@@ -102,28 +102,24 @@ def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser
                 yield from parsers(own)
 
 
-OPTIONS = [
-    pytest.param(parser, action, id=f"{parser.prog.removeprefix('mrclab ')} {action.option_strings[0]}")
-    for word in commands()
-    for parser in list(parsers(cli.parser(word)))[1:]
-    for action in parser._actions
-    if action.option_strings and action.nargs != 0
-]
-
-
-def test_the_options_of_all_commands_were_found() -> None:
-    assert len(OPTIONS) > 200
-
-
-@pytest.mark.parametrize(("parser", "action"), OPTIONS)
-def test_an_option_given_twice_adds_up_or_is_refused(parser: argparse.ArgumentParser, action: argparse.Action) -> None:
-    namespace = argparse.Namespace(**{action.dest: action.default})
-    option = action.option_strings[-1]
-    action(parser, namespace, "first", option)
-    with suppress(argparse.ArgumentError):
-        action(parser, namespace, "second", option)
-        value = getattr(namespace, action.dest)
-        assert {"first", "second"} <= set(value.split(",") if isinstance(value, str) else value)
+@pytest.mark.parametrize("word", commands())
+def test_an_option_given_twice_adds_up_or_is_refused(word: str) -> None:
+    ways = [
+        (parser, action)
+        for parser in list(parsers(cli.parser(word)))[1:]
+        for action in parser._actions
+        if action.option_strings and action.nargs != 0
+    ]
+    assert ways
+    for parser, action in ways:
+        namespace = argparse.Namespace(**{action.dest: action.default})
+        option = action.option_strings[-1]
+        action(parser, namespace, "first", option)
+        with suppress(argparse.ArgumentError):
+            action(parser, namespace, "second", option)
+            value = getattr(namespace, action.dest)
+            given = set(value.split(",") if isinstance(value, str) else value)
+            assert {"first", "second"} <= given, f"{parser.prog} {option}"
 
 
 def test_scenarios_and_algorithms_of_a_contest_add_up() -> None:
