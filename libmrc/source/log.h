@@ -1,7 +1,6 @@
 /* What the library says, on standard error: by MRC_LOG_LEVEL, as OCP's programs have it (ERROR, WARN, INFO, DEBUG; or
  * 0 to 3). Refusals are WARN, which is also the default. */
-#ifndef MRCLAB_LOG_H
-#define MRCLAB_LOG_H
+#pragma once
 
 enum { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
@@ -9,5 +8,3 @@ __attribute__((format(printf, 2, 3))) void log_line(int level, const char *forma
 
 /* Logs why something is not offered, sets errno and returns it. */
 __attribute__((format(printf, 2, 3))) int refuse(int error, const char *format, ...);
-
-#endif

@@ -1,6 +1,5 @@
 /* What mrc.h and mrc_ctl.h share. */
-#ifndef MRCLAB_MRC_CONTEXT_H
-#define MRCLAB_MRC_CONTEXT_H
+#pragma once
 
 #include <errno.h>
 
@@ -20,5 +19,3 @@ static inline int failed(int error)
         errno = error;
     return error ? -1 : 0;
 }
-
-#endif

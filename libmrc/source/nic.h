@@ -1,8 +1,7 @@
 /* The library's objects: an opened NIC and what a program has made with it.
  *
  * One lock per opened NIC guards all of its objects. A function whose comment says "locked" is called with it. */
-#ifndef MRCLAB_NIC_H
-#define MRCLAB_NIC_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -194,5 +193,3 @@ int pair_query(struct mrc_qp *, struct ibv_qp_attr *, struct ibv_qp_init_attr *)
 int pair_post_send(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **bad);
 int pair_post_recv(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **bad);
 void pair_extend(struct mrc_qp *, uint64_t send_ops_flags); /* the ibv_wr_* functions */
-
-#endif

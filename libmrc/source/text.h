@@ -1,6 +1,5 @@
 /* JSON as the agent writes it: values found by their path, in a text that nothing is assumed of. */
-#ifndef MRCLAB_TEXT_H
-#define MRCLAB_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool text_write_number(double value, char *written, size_t size);
 
 /* A string as JSON writes it, with its quotation marks; cut where it does not fit. */
 void text_quote(const char *plain, char *quoted, size_t size);
-
-#endif

@@ -51,15 +51,14 @@ def page() -> str:
 def offsets() -> str:
     """Where each header of the default dialect has its words, by the first field of each."""
     made = "Made of endpoint/nic/headers.py by tests/helpers/headers_page.py: where words begin, by their first field."
-    lines = [f"/* {made} */", "#ifndef MRCLAB_LAYOUTS_H"]
-    lines += ["#define MRCLAB_LAYOUTS_H"]
+    lines = [f"/* {made} */", "#pragma once"]
     for kind in HEADERS:
         name = kind.__name__.upper()
         named = [f"{name}_{first.name.upper()} = {at // 8}" for at, (first, *_) in words_of(kind)]
         if kind is not headers.ClientEeth:
             lines.append(f"enum {{ {', '.join([*named, f'{name}_BYTES = {kind.BYTES}'])} }};")
     lines.append(f"enum {{ {', '.join(f'OP_{code.name} = {code.value:#x}' for code in wire.Opcode)} }};")
-    return "\n".join([*lines, "#endif", ""])
+    return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":

@@ -3,8 +3,7 @@
  * A `size_t` is mypyc's integer: twice the number, or the address of a Python integer plus one. A `char` is a bool, 2
  * for an exception; of an integer, 1 is an exception.
  */
-#ifndef MRCLAB_CODEC_DIRECT_H
-#define MRCLAB_CODEC_DIRECT_H
+#pragma once
 #include <stddef.h>
 
 struct _object;
@@ -21,4 +20,3 @@ struct _object *codec_write(struct _object *headers, size_t traffic_class, size_
 struct _object *codec_sack(struct _object *headers, size_t traffic_class, size_t destination, size_t cack, size_t first,
                            size_t answer, size_t ev, size_t mpr, size_t start, size_t bitmap, size_t stamp,
                            size_t beyond, size_t congestion);
-#endif

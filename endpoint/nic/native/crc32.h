@@ -1,6 +1,5 @@
 /* CRC-32 as Ethernet's, reflected: by eight tables, or by carry-less multiplication where the processor has it. */
-#ifndef MRCLAB_CRC32_H
-#define MRCLAB_CRC32_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -139,5 +138,3 @@ static uint32_t crc_of(const uint8_t *at, size_t count, uint32_t crc)
 {
     return ~crc_inside(~crc, at, count);
 }
-
-#endif

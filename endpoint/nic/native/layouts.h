@@ -1,6 +1,5 @@
 /* Made of endpoint/nic/headers.py by tests/helpers/headers_page.py: where words begin, by their first field. */
-#ifndef MRCLAB_LAYOUTS_H
-#define MRCLAB_LAYOUTS_H
+#pragma once
 enum { BTH_OPCODE = 0, BTH_SOLICITED = 1, BTH_P_KEY = 2, BTH_VARIANT = 4, BTH_FLAGS = 8, BTH_BYTES = 12 };
 enum { METH_RQMSN = 0, METH_MSN = 2, METH_BYTES = 4 };
 enum { TSETH_TX_TIMESTAMP = 0, TSETH_TSR = 2, TSETH_FTYPE = 3, TSETH_BYTES = 4 };
@@ -13,4 +12,3 @@ enum { PETH_VENDOR = 3, PETH_PROBE_ID = 4, PETH_SPDCID = 8, PETH_DPDCID = 10, PE
 enum { ERTH_OP = 1, ERTH_VENDOR = 3, ERTH_PORT_STATUS_MASK = 4, ERTH_TX_TIMESTAMP = 12, ERTH_TSR = 14, ERTH_FTYPE = 15, ERTH_BYTES = 16 };
 enum { EETH_OP = 1, EETH_VENDOR = 3, EETH_PORT_STATUS_MASK = 4, EETH_TX_TIMESTAMP = 28, EETH_TSR = 30, EETH_FTYPE = 31, EETH_BYTES = 36 };
 enum { OP_WRITE_FIRST = 0xc6, OP_WRITE_MIDDLE = 0xc7, OP_WRITE_LAST = 0xc8, OP_WRITE_LAST_IMM = 0xc9, OP_WRITE_ONLY = 0xca, OP_WRITE_ONLY_IMM = 0xcb, OP_ACKNOWLEDGE = 0xd1, OP_ENDPOINT_REQUEST = 0xd8, OP_ENDPOINT_RESPONSE = 0xd9, OP_SACK = 0xdc, OP_NACK = 0xdd, OP_PROBE = 0xde };
-#endif

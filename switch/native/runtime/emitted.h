@@ -1,6 +1,5 @@
 /* What emitted programs are written in: included by them and by nothing else. */
-#ifndef MRCLAB_EMITTED_H
-#define MRCLAB_EMITTED_H
+#pragma once
 
 #include "device/device.h"
 #include "program/hash.h"
@@ -192,5 +191,3 @@ static inline size_t put_payload(struct device *d, const struct packet *p, u8 *i
     memcpy(input, p->data + p->parsed, AT_MOST_U64(bytes, stored));
     return bytes;
 }
-
-#endif

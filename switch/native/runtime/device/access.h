@@ -1,6 +1,5 @@
 /* Control-plane access to a loaded device, by the numbers that the program gave its objects. -1: no such cell. */
-#ifndef MRCLAB_ACCESS_H
-#define MRCLAB_ACCESS_H
+#pragma once
 
 #include "device/device.h"
 
@@ -30,5 +29,3 @@ u32 access_digest(struct device *d, u8 *out, u32 *bytes);
 /* Frames that have left by now_ns, as records of (u64 t_ns, u32 port, u32 length, frame padded to 8 bytes). Returns the
  * bytes used; when the next record does not fit it stays for the next call. */
 u32 access_collect(struct device *d, u64 now_ns, u8 *out, u32 room);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Time is an argument. Events happen at their own times however late the caller is: a port that became free at t
  * sends its next packet at t, so a late caller adds delay, never takes rate away. */
-#ifndef MRCLAB_DEVICE_H
-#define MRCLAB_DEVICE_H
+#pragma once
 
 #include "device/heap.h"
 #include "device/pfc.h"
@@ -178,5 +177,3 @@ void device_advance(struct device *d, u64 now_ns);
 /* The next packet whose last bit has arrived by now_ns, in order of time, or NULL. The caller frees it. */
 struct packet *device_take(struct device *d, u64 now_ns);
 u64 device_next_event_ns(struct device *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* A binary heap of (time, order) with a pointer each; the earliest first. */
-#ifndef MRCLAB_HEAP_H
-#define MRCLAB_HEAP_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -69,5 +68,3 @@ static inline void heap_close(struct heap *h)
     free(h->item);
     *h = (struct heap){0};
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The passes of a packet through a device's program: ingress, queues, egress, and what goes round again. */
-#ifndef MRCLAB_PASSES_H
-#define MRCLAB_PASSES_H
+#pragma once
 
 #include "device/device.h"
 
@@ -14,5 +13,3 @@ static inline struct extra extra_of(const struct device *d)
 void passes_enter(struct device *d, struct port *port, struct packet *p);
 /* Everything that waits for another pass, or is served by now_ns. */
 void passes_work(struct device *d, u64 now_ns);
-
-#endif

@@ -3,8 +3,7 @@
  * A frame of a lossless priority is charged to the port by which it came, from when it is queued until it begins to leave.
  * Above xoff the port pauses its peer, at xon it lets the peer go on. Frames are those of IEEE 802.3, clause 31 and annex
  * 31D: EtherType 0x8808, opcode 0x0101, class-enable vector, eight times in quanta of 512 bit times. */
-#ifndef MRCLAB_PFC_H
-#define MRCLAB_PFC_H
+#pragma once
 
 #include "program/packet.h"
 
@@ -49,5 +48,3 @@ bool pfc_receive(struct device *d, struct port *port, const u8 *frame, u32 lengt
 void pfc_send(struct device *d, struct port *port, u64 t_ns);
 /* Count pauses up to now_ns. */
 void pfc_settle(struct port *port, u64 now_ns);
-
-#endif

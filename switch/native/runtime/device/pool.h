@@ -1,7 +1,6 @@
 /* Packets by size class. A pool belongs to one thread (or lock): a stepped engine has its own, the devices of a
  * driver thread share one. */
-#ifndef MRCLAB_POOL_H
-#define MRCLAB_POOL_H
+#pragma once
 
 #include "program/packet.h"
 
@@ -39,5 +38,3 @@ void pool_leave_family(struct packet *p);
 void pool_fetch(const struct pool *pool, const struct packet *p);
 struct pool *pool_create(void);
 void pool_destroy(struct pool *pool);
-
-#endif

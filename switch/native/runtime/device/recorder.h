@@ -1,6 +1,5 @@
 /* What becomes of packets in a stretch of time, for the packet log (switch/packet_log.py says what a record means). */
-#ifndef MRCLAB_RECORDER_H
-#define MRCLAB_RECORDER_H
+#pragma once
 
 #include "program/bits.h"
 
@@ -42,5 +41,3 @@ void recorder_note(struct recorder *r, struct packet_record record, const u8 *fr
 /* Move the oldest records that fit into `out`; how many there were. */
 u64 recorder_take(struct recorder *r, u8 *out, u64 room);
 u64 recorder_missing(const struct recorder *r);
-
-#endif

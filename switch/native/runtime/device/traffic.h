@@ -1,6 +1,5 @@
 /* The traffic manager: queues, service, transmission, replication. Used by device.c and passes.c. */
-#ifndef MRCLAB_TRAFFIC_H
-#define MRCLAB_TRAFFIC_H
+#pragma once
 
 #include "device/device.h"
 
@@ -29,5 +28,3 @@ void traffic_schedule(struct device *d, struct port *port, u64 from_ns);
 /* Drop everything that waits at a port into `*counter`. */
 void traffic_flush(struct device *d, struct port *port, u64 *counter, enum fate fate);
 struct replica_list *traffic_replicas(struct replication *r, u32 id);
-
-#endif

@@ -3,8 +3,7 @@
  * Everything but the waiting happens inside the gate; control calls take it too. The thread sleeps until a frame comes,
  * a packet is due, or a control call wakes it; with a `turn_ns` on to its next multiple, so that one turn serves all
  * that has come and is due meanwhile. */
-#ifndef MRCLAB_DRIVER_H
-#define MRCLAB_DRIVER_H
+#pragma once
 
 #include "device/device.h"
 #include "driver/lateness.h"
@@ -47,5 +46,3 @@ void driver_close_sockets(struct driver *d);
 long driver_take(struct driver *d, u64 *id, u32 *port, u8 *frame, u32 room);
 /* Make driver_take return -1 from now on. */
 void driver_end_takes(struct driver *d);
-
-#endif

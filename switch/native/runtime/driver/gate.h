@@ -1,6 +1,5 @@
 /* A fair lock: the thread that asks first goes first. A plain mutex would let a busy driver thread starve control calls. */
-#ifndef MRCLAB_GATE_H
-#define MRCLAB_GATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -44,5 +43,3 @@ static inline void gate_leave(struct gate *g)
         pthread_cond_broadcast(&g->turn);
     pthread_mutex_unlock(&g->mutex);
 }
-
-#endif

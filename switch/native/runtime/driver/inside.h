@@ -1,6 +1,5 @@
 /* Shared by the files of the driver and seen by no others. */
-#ifndef MRCLAB_DRIVER_INSIDE_H
-#define MRCLAB_DRIVER_INSIDE_H
+#pragma once
 
 #include "device/heap.h"
 #include "driver/driver.h"
@@ -44,5 +43,3 @@ struct driver {
 
     struct outbox outbox; /* frames for the control plane */
 };
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MRCLAB_LATENESS_H
-#define MRCLAB_LATENESS_H
+#pragma once
 
 #include "program/bits.h"
 
@@ -19,5 +18,3 @@ void lateness_note(struct lateness *late, u64 due_ns, u64 now_ns);
 
 /* Totals since the start, and the spans (due, done) since the last call; how many those are. */
 u32 lateness_take(struct lateness *late, u64 total[2], u64 span[2 * STALLS]);
-
-#endif

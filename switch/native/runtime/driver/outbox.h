@@ -1,6 +1,5 @@
 /* Packets that wait for another thread to take them. */
-#ifndef MRCLAB_OUTBOX_H
-#define MRCLAB_OUTBOX_H
+#pragma once
 
 #include <pthread.h>
 
@@ -24,5 +23,3 @@ bool outbox_put(struct outbox *o, struct packet *p, u32 most);
 struct packet *outbox_take(struct outbox *o);
 /* Nothing more is put; a waiting thread is woken. */
 void outbox_end(struct outbox *o);
-
-#endif

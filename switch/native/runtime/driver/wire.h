@@ -1,6 +1,5 @@
 /* Packet sockets (packet(7)), one for each interface. */
-#ifndef MRCLAB_WIRE_H
-#define MRCLAB_WIRE_H
+#pragma once
 
 #include <linux/if_packet.h>
 #include <sys/socket.h>
@@ -47,5 +46,3 @@ u8 *wire_frame(struct wire_batch *batch, int i, u32 *length);
 int wire_send(const struct wire *w, u8 *frame, u32 length);
 /* Frames that the kernel dropped because they were not read in time, since the last call. */
 u32 wire_drops(const struct wire *w);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * So a switch may be run alone for as long as the shortest cable takes: what others do meanwhile reaches it later. The
  * whole may run ahead of the hosts until the earliest frame that a host could still send might reach its leaf. */
-#ifndef MRCLAB_FABRIC_H
-#define MRCLAB_FABRIC_H
+#pragma once
 
 #include "device/device.h"
 
@@ -108,5 +107,3 @@ u64 fabric_depart(struct fabric *f, u32 part, u8 *out, u64 room);
 int fabric_arrive(struct fabric *f, const u8 *bytes, u64 length);
 /* Frames that switches have put on cables, altogether. */
 u64 fabric_hops(const struct fabric *f);
-
-#endif

@@ -3,8 +3,7 @@
  * Where payload is counted, a host leaves it out of its frame: headers and ICRC are there, and the lengths in the headers are
  * those with payload. A switch has a packet of the whole length and stores the headers. Whole, the frame reaches its host
  * as it was sent; of a frame that was cut the host is given as many bytes as are left, zeros where payload would be. */
-#ifndef MRCLAB_FRAME_H
-#define MRCLAB_FRAME_H
+#pragma once
 
 #include "fabric/fabric.h"
 
@@ -30,5 +29,3 @@ void frame_note_leaving(struct recorder *recorder, const struct fabric_record *o
                         u64 arrives_ns, const struct frame *frame);
 /* Tell the recorder of a frame that has reached a host's port, which is up or not. */
 void frame_note_arrived(struct recorder *recorder, u32 host, bool up, const struct packet *p);
-
-#endif

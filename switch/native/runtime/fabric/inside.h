@@ -1,6 +1,5 @@
 /* Shared by the files of the fabric and seen by no others. */
-#ifndef MRCLAB_INSIDE_H
-#define MRCLAB_INSIDE_H
+#pragma once
 
 #include "device/heap.h"
 #include "fabric/fabric.h"
@@ -59,5 +58,3 @@ static inline struct nic_port *nic_port_at(const struct fabric *f, u32 host, u32
 {
     return host < f->hosts && port < f->host_ports ? &f->nic_port[(size_t)host * f->host_ports + port] : NULL;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The order of simultaneous arrivals, as switch/fabric.py says it: numbers for a heap, the least first. */
-#ifndef MRCLAB_ORDER_H
-#define MRCLAB_ORDER_H
+#pragma once
 
 #include "device/device.h"
 #include "program/extern.h"
@@ -27,5 +26,3 @@ static inline u16 ordered_port(u64 order)
 {
     return order >> 35 & 511;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Integer types, big-endian loads and stores, and branch hints. */
-#ifndef MRCLAB_BITS_H
-#define MRCLAB_BITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,5 +105,3 @@ static inline void store_bits(u8 *p, size_t offset, unsigned bits, u128 value)
         p++;
     }
 }
-
-#endif

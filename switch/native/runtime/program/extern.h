@@ -1,6 +1,5 @@
 /* Stateful externs: counters, meters, registers, and the one random stream of a device. */
-#ifndef MRCLAB_EXTERN_H
-#define MRCLAB_EXTERN_H
+#pragma once
 
 #include "program/bits.h"
 
@@ -75,5 +74,3 @@ static inline u64 random_next(u64 *state)
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The hash algorithms of v1model, as BMv2 computes them. */
-#ifndef MRCLAB_HASH_H
-#define MRCLAB_HASH_H
+#pragma once
 
 #include "program/bits.h"
 
@@ -84,5 +83,3 @@ static inline u64 hash_xor32(const u8 *input, size_t bytes)
 {
     return hash_xor(input, bytes, 4);
 }
-
-#endif

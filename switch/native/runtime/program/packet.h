@@ -1,6 +1,5 @@
 /* One packet on its way through a device, with what the P4 program and the traffic manager say about it. */
-#ifndef MRCLAB_PACKET_H
-#define MRCLAB_PACKET_H
+#pragma once
 
 #include "program/bits.h"
 
@@ -88,5 +87,3 @@ static inline struct packet *fifo_take(struct fifo *f)
         f->first = p->next;
     return p;
 }
-
-#endif

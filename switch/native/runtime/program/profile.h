@@ -1,6 +1,5 @@
 /* Action profiles: members and groups. Each id has a slot, to which entries and groups refer. */
-#ifndef MRCLAB_PROFILE_H
-#define MRCLAB_PROFILE_H
+#pragma once
 
 #include "program/table.h"
 
@@ -79,5 +78,3 @@ int profile_set_member(struct profile *p, u32 id, u32 action, const u64 *args);
 /* No members delete the group. TABLE_WEIGHTS: a weight is 0, or they do not add up to 32 bits; the group is then as it
  * was. */
 int profile_set_group(struct profile *p, u32 id, const u32 *ids, const u32 *weights, u32 count);
-
-#endif

@@ -1,6 +1,5 @@
 /* What an emitted P4 program exports: descriptions of its objects, and its parser, pipelines and deparser. */
-#ifndef MRCLAB_PROGRAM_H
-#define MRCLAB_PROGRAM_H
+#pragma once
 
 #include "program/packet.h"
 
@@ -53,5 +52,3 @@ struct program {
     /* Zero the metadata of `to`, copy the fields of a list into it, set its instance type and packet length. */
     void (*preserve)(struct packet *to, const struct packet *from, u32 list);
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Match-action tables. A key is a vector of 64-bit words: each match field takes as many words as it needs, least
  * significant first. Look-ups are inline so that the compiler can unroll them for a table's key. */
-#ifndef MRCLAB_TABLE_H
-#define MRCLAB_TABLE_H
+#pragma once
 
 #include "program/extern.h"
 #include "program/program.h"
@@ -131,5 +130,3 @@ void table_modify(struct table *t, struct entry *e, u32 target, u32 action, cons
 void table_delete(struct table *t, struct entry *e);
 /* action NO_ACTION: a miss runs nothing. */
 int table_set_default(struct table *t, u32 action, const u64 *args);
-
-#endif
