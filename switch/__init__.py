@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         PortConfig,
         QueueConfig,
         Transmitted,
+        sampled,
     )
     from switch.fabric import End, Fabric, NicPort, TimedFrame
     from switch.packet_log import NO_PORT, Fate, NodeKind, PacketRecord, in_order
@@ -25,5 +26,5 @@ else:
 __all__ = [
     "NO_PORT", "PRIORITIES", "DeviceConfig", "End", "Engine", "EngineControl", "EngineError", "Fabric", "Fate",
     "MeterConfig", "NicPort", "NodeKind", "PacketRecord", "PortConfig", "PortSpec", "QueueConfig", "TimedFrame",
-    "Transmitted", "in_order", "native", "p4rt", "parse_config", "reference", "register", "stf",
+    "Transmitted", "in_order", "native", "p4rt", "parse_config", "reference", "register", "sampled", "stf",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ The P4Runtime server validates before it calls, so an engine raises `EngineError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, Protocol
 
@@ -140,6 +140,16 @@ class PortCounters(NamedTuple):
     paused_ns: int = 0  # for which lossless priorities could not send here, each counted
     pause_watchdog: int = 0  # pauses that lasted longer than `pfc_watchdog_ns`, each once
     held_bytes_max: int = 0  # the most of one lossless priority that came by this port and waited
+
+
+ALWAYS_SAMPLED = frozenset({
+    "port", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "queue_packets", "queue_bytes", "drop_trimmed_share",
+})  # fmt: skip
+
+
+def sampled(row: Mapping[str, int]) -> dict[str, int]:
+    """A port and its counters as in a `sample` line of a journal, where drops and pauses of 0 are left out."""
+    return {name: value for name, value in row.items() if value or name in ALWAYS_SAMPLED}
 
 
 @dataclass(frozen=True, slots=True)

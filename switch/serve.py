@@ -27,6 +27,7 @@ from common.journal import Journal
 from common.terminal.standard_streams import write_error
 from switch.config import ServeConfig, SwitchConfigError, load_config
 from switch.device import DataPlane, Device, DeviceEvent, Devices
+from switch.engine import sampled
 
 EXAMPLES = """\
 examples:
@@ -184,7 +185,7 @@ def _sampler(devices: Devices, data_plane: DataPlane, journal: Journal) -> Calla
                 continue
             if written.get(device.name) != counters:
                 written[device.name] = counters
-                ports = [{"port": port, **values._asdict()} for port, values in counters.items()]
+                ports = [sampled({"port": port, **values._asdict()}) for port, values in counters.items()]
                 journal.write("sample", node=device.name, device=device.name, ports=ports)
         late = data_plane.lateness()
         for due_ns, done_ns in late.spans:

@@ -28,17 +28,9 @@ def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
 
 # A packet that a switch received and neither sent nor lost in these ways was dropped by its P4 program. A port that is
 # down also counts packets that it never received, so with such faults the result is a lower bound.
-AFTER_RECEIVING = (
-    "drop_queue_full",
-    "drop_port_down",
-    "drop_wiped",
-    "drop_no_port",
-    "drop_passes",
-    "drop_headroom",
-    "drop_trimmed_share",
-    "queue_packets",
-)
-COUNTED_ELSEWHERE = frozenset({"drop_loss", "drop_no_program", "drop_socket"})
+MANAGED = ("drop_queue_full", "drop_port_down", "drop_wiped", "drop_no_port", "drop_passes", "drop_headroom")
+AFTER_RECEIVING = (*MANAGED, "drop_trimmed_share", "queue_packets")
+COUNTED_ELSEWHERE = ("drop_loss", "drop_no_program", "drop_socket")
 """The other drops of a port: lost after it was counted as sent, or before it was counted as received."""
 
 
@@ -57,7 +49,8 @@ def last_ports(run: Run) -> Iterator[Collection[Mapping[str, Any]]]:
 
 def switch_drops(run: Run) -> Counter[str]:
     """Packets dropped by switches in the whole run, by reason: traffic managers, and P4 programs (`drop_program`)."""
-    drops: Counter[str] = Counter()
+    read = (*MANAGED, *COUNTED_ELSEWHERE) if run.switch_samples else ()  # a sample leaves them out where they are 0
+    drops: Counter[str] = Counter(dict.fromkeys(read, 0))
     for ports in last_ports(run):
         for port in ports:
             drops.update({field: int(value) for field, value in port.items() if field.startswith("drop_")})

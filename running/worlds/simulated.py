@@ -31,7 +31,7 @@ from running.worlds.host import SimulatedHost
 from running.worlds.profiles import HostProfiles
 from running.worlds.virtual_time import MakeFabric, SimulatedFabric, VirtualTime
 from running.worlds.world import Process
-from switch import NO_PORT, Fabric, Fate, NodeKind, PacketRecord, in_order
+from switch import NO_PORT, Fabric, Fate, NodeKind, PacketRecord, in_order, sampled
 from switch.native import NativeFabric
 from topo import Host, Node, Plan, Switch
 from topo.address import host_address
@@ -367,7 +367,7 @@ class SimulatedWorld:
             self._journal_switch(switch, counters)
 
     def _journal_switch(self, switch: Switch, counters: list[dict[str, Any]]) -> None:
-        self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
+        self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=list(map(sampled, counters)))
 
     def is_up(self, *, settled: bool = False) -> bool:
         return True

@@ -222,7 +222,7 @@ class SimulatedSwitch:
         return self._control.write(self._planned)
 
     def counters(self) -> list[dict[str, int]]:
-        """Every port's totals, as in a `sample` line, and the trimmed packets that found no room in their share."""
+        """Every port's totals, and the trimmed packets that found no room in their share."""
         engine, now_ns = self.engine, self._clock()
         return [
             {"port": port, **engine.port_counters(port, now_ns)._asdict(), "drop_trimmed_share": drops}
@@ -274,7 +274,7 @@ class SimulatedFabric:
             self.fabric.configure_nic_port(self.host_numbers[ref.node], ref.port, nic_port)
 
     def counters(self) -> Iterator[tuple[Switch, list[dict[str, Any]]]]:
-        """Every own switch with its ports' totals, as in a `sample` line."""
+        """Every own switch with its ports' totals."""
         for node, switch in self.switches.items():
             yield node, switch.counters()
 
