@@ -1,7 +1,5 @@
 """Where what can be made again is kept. Needs nothing that takes time to import: every agent reads this first."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Tables of comma-separated values whose texts may come from others: no cell is a formula, none moves a terminal."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Sequence

@@ -13,8 +13,6 @@ that needs one name of a room does not load all of the room.
 Packages add commands and algorithms to a room by entry points.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The collector of garbage, while many objects are made that all stay."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,8 +1,6 @@
 """Ctrl-C at the wrong moment: held back until what must not be left half done is done. SIGTERM, SIGHUP, which a closed
 terminal sends, and SIGQUIT do the same."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Latencies as perftest's tests print them."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 The kernel lets every user who can open a file lock it, for reading as well. So a lock file has the mode 0600.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """Exit statuses of commands, and how an exception becomes one line and a status."""
 
-from __future__ import annotations
-
 import os
 import sys
 import traceback

@@ -1,7 +1,5 @@
 """NAME=VALUE words of a command line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Text of a user in a program or a command: as a value, and never as code."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -5,8 +5,6 @@ ends, and on whichever machine or in whichever container it ran, so a folder is 
 process number says nothing of the kind: another container or machine that shares the folder counts its own processes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

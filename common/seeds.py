@@ -3,8 +3,6 @@
 Every draw of the product begins here, so that this list says what chance decides, and from which number.
 """
 
-from __future__ import annotations
-
 from enum import Enum, auto
 
 __all__ = ["SEED_MAX", "Purpose", "check_seed", "derive"]

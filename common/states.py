@@ -1,7 +1,5 @@
 """States of queue pairs and of EVs, as the transports, uverbs and programs name them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -1,7 +1,5 @@
 """Unix sockets of the lab: addresses of the form `unix:/path`, and connections to the user's processes alone."""
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

@@ -1,7 +1,5 @@
 """Python files of a user, loaded as modules; an error in them is reported with file and line."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import os

@@ -5,8 +5,6 @@ sockets; work requests and completions are rows of fixed size, many to a message
 both sides are always on one machine.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The commands `controller push`, `verify`, `show` and `shell`, whose options are in `cli/commands/controller.py`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """The P4 programs' counters by port, class and cause, read over P4Runtime from any switch that has P4Runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

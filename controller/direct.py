@@ -3,8 +3,6 @@
 The very same bytes pass through the very same checks as over P4Runtime; only the wire is missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any

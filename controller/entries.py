@@ -3,8 +3,6 @@
 Names are P4Info's (full names or aliases); arguments are in the order of the action's parameters.
 """
 
-from __future__ import annotations
-
 from common.records import Frozen
 from p4c.entries import Match
 from switch import MeterConfig

@@ -5,8 +5,6 @@ reads with exactly these bytes, so comparing is set arithmetic; bytes that anoth
 and brought to the same form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache

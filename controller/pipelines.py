@@ -1,7 +1,5 @@
 """The two pipelines that the controller pushes: the program that a switch loads (BMv2 JSON), its names (P4Info)."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The running lab as the controller sees it: which switches there are to program, and where."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol

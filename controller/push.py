@@ -3,8 +3,6 @@
 Afterwards no stream stays open and nothing is watched. A second push finds nothing to write.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -4,8 +4,6 @@ Ids that the P4 programs leave open are chosen here: a next hop's id is its port
 ECMP group's id the destination leaf's index + 1. Thresholds are in packets of the plan's largest frame.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from ipaddress import IPv6Network
 

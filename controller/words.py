@@ -1,7 +1,5 @@
 """Entries as a person reads them: addresses as addresses, names of parameters, one line each."""
 
-from __future__ import annotations
-
 from ipaddress import IPv6Address
 
 from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry

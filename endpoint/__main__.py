@@ -1,7 +1,5 @@
 """`python -m endpoint`: run an agent, or send one operation to a running one."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -8,8 +8,6 @@ directions apart.
 A host sees one link of most T2s. That a T2 is dead, and not this link, only hosts of several pods know together.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

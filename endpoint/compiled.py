@@ -4,8 +4,6 @@ The transports are written, read and changed in Python. An edit makes a build of
 process runs the edited source, interpreted.
 """
 
-from __future__ import annotations
-
 import os
 
 from common.compiled.finder import use

@@ -1,7 +1,5 @@
 """Completions of posted requests. Made and read once per message, so a compiled class and no dataclass."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Final
 

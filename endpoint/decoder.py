@@ -1,7 +1,5 @@
 """The first bytes of a frame in the words of the transports: for packet logs and sampled lines."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Collection, Mapping
 from typing import Any

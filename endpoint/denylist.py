@@ -1,7 +1,5 @@
 """The denylist of a host: each owner denies its paths, and the transport is given all of them together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Set
 
 Denials = frozenset[tuple[str, int]]

@@ -1,7 +1,5 @@
 """Makes a host's transport by its name. All other code sees only an `endpoint.transport.Transport`."""
 
-from __future__ import annotations
-
 import importlib
 import random
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ the UDP header is the inner one's, and plain IPv6. Trimmed packets still have th
 segment routing header (RFC 8754) may follow the outer header, as Linux writes one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from common.linux.bpf import JUMP, JUMP_EQUAL, LOAD_BYTE, LOAD_HALF, RETURN, Line, Program, assemble

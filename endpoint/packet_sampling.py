@@ -5,8 +5,6 @@ that they choose the same packets without a word; a byte of each frame is looked
 inside the fabric is not seen: an EV names the path, and the times at both ends bound the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence, Set
 from struct import Struct
 from typing import Any, Final

@@ -5,8 +5,6 @@ A class derives from the seam's own (`endpoint.mrc.algorithms`); it is added to 
 named it, before a transport is made.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import os

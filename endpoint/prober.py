@@ -8,8 +8,6 @@ nobody answers and no clock but ours counts. Probes travel in the control class:
 queues. A probe leaves every `interval_ns`, to each target in turn, with any number of targets.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import deque
 from collections.abc import Sequence

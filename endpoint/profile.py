@@ -4,8 +4,6 @@ A profile is all an endpoint learns of the world: its ports, the DSCPs, and per 
 their entropy values (EVs). It is checked whole when it is read, so the code behind it never has to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv6Address, IPv6Network

@@ -15,8 +15,6 @@ All layers can build and dissect MRC-Client's reading of the specification inste
     >>> use_dialect("mrc-client")
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from dataclasses import MISSING, fields

@@ -1,7 +1,5 @@
 """numpy, imported when the first number is asked for: naming the scenarios asks for none, and it takes 0.1 s."""
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -3,8 +3,6 @@
 `always()` are the checks that every run must pass; a scenario adds some of the others, and its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from math import hypot

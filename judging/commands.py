@@ -1,7 +1,5 @@
 """Commands of the user in hosts, seen by the runner's `command` lines: their times, exit statuses and output."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from judging.checks import check, qp_errors

@@ -1,7 +1,5 @@
 """Is the evidence sound? Losses outside the modelled fabric make any other finding worthless."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

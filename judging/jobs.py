@@ -1,7 +1,5 @@
 """Jobs: programs that train, seen by their `step` lines, which carry the loss and a digest of the weights."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from judging.checks import check

@@ -1,7 +1,5 @@
 """Makes the verdict, `summary.txt` and `report.html` of a run directory, new or old."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import traceback

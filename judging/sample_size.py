@@ -13,8 +13,6 @@ The figure is false only when it misses its limit by more than the error, true o
 error is no greater than the limit; in between, the evidence does not say.
 """
 
-from __future__ import annotations
-
 from judging.run import Run
 
 __all__ = ["base_rtt_ns", "doubt", "holds", "rate_error"]

@@ -1,7 +1,5 @@
 """Targets of faults on the baseline's single plane, by their names alone."""
 
-from __future__ import annotations
-
 import re
 
 PLANE = re.compile(r"\bp\d+(?=[lsc]\d|$)")  # of a switch's name, or of a NIC port

@@ -1,7 +1,5 @@
 """A scenario's own words in reports: a title, a description, and the paper's figures for a like experiment."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

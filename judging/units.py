@@ -1,7 +1,5 @@
 """Lengths of time for readers: in the unit that suits them."""
 
-from __future__ import annotations
-
 __all__ = ["SECOND_NS", "brief", "lasting"]
 
 SECOND_NS, MILLISECOND_NS, MICROSECOND_NS = 1_000_000_000, 1_000_000, 1_000

@@ -5,8 +5,6 @@ unknown, never a pass. A false finding outweighs an unknown one, except where th
 itself is spoilt (packets lost outside the modelled fabric, a journal that is torn): then nothing was shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

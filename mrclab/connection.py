@@ -1,7 +1,5 @@
 """The socket between a program and its host's agent. Nothing here blocks on the agent without reading what it says."""
 
-from __future__ import annotations
-
 import array
 import json
 import os

@@ -1,7 +1,5 @@
 """Completions, and the queue that they wait in."""
 
-from __future__ import annotations
-
 import enum
 from collections import deque
 from collections.abc import Callable

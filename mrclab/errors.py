@@ -1,7 +1,5 @@
 """Errors between a program and its NIC."""
 
-from __future__ import annotations
-
 
 class MRCError(RuntimeError):
     """The base of all errors that this package raises."""

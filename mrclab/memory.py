@@ -1,7 +1,5 @@
 """Registered memory: shared with the NIC, so that writes come from it and arrive in it without any copy between."""
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os

@@ -1,7 +1,5 @@
 """Queue pairs: one end of a reliable connection that carries writes, with or without an immediate."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The files of the page in `browser/`, for the server and for the replay as one file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 BROWSER = Path(__file__).with_name("browser")

@@ -4,8 +4,6 @@ The journal is carried whole, as gzip (RFC 1952) in base64. Modules become data:
 the same files serve here and on the server.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import gzip

@@ -1,7 +1,5 @@
 """The rules of who may ask the page's server (token, Host, Origin), and of what the page may load."""
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any

@@ -3,8 +3,6 @@
 The switches are the running lab's, with their present tables and faults, or the plan's; `running/tracing.py` follows.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import struct
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Slices change nothing: time that passes in pieces is the same time (`running/worlds/virtual_time.py`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import queue
 import threading

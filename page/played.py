@@ -1,7 +1,5 @@
 """Changes made by hand to a run, as a scenario file that runs, with its checks to fill in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The requests of the page to the lab's process: a fixed set of operations with unchecked arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """The page's scene before any event has come: nodes with their places, cables, uSIDs, verbs. Pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 Starlette finds the way; the stream of events is plain ASGI, because it watches how slowly a viewer reads.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, MutableMapping, Sequence

@@ -1,7 +1,5 @@
 """The subject of a view: a plan, recorded runs, or a run that goes on; as the document that the page starts from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -7,8 +7,6 @@ measurement is kept in the user's cache, by machine, plan, workloads and Python.
 at for a second: other work and lateness of now slow the lab.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import time

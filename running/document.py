@@ -3,8 +3,6 @@
 A scenario that has a name or a file is named. One that was made in code is written out, if it is data.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

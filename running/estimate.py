@@ -4,8 +4,6 @@ Figures for each switch, path and packet were measured (two cores, Python 3.11) 
 much memory they need; the number of packets is what the participating hosts could send at line rate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Faults added to a timeline by a line of words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Equal keys are equal runs: in virtual time to the last packet, on real links as 
 may take a finished run instead of making it again, and a replay knows whether it would be one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import json

@@ -3,8 +3,6 @@
 `Choices` are what a user decided by them, printed first and stored with the run.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

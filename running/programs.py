@@ -1,7 +1,5 @@
 """Programs of a scenario: ordinary processes in the hosts, which use MRC over uverbs (docs/uverbs.md)."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """libmrc for programs in C: built when it is first needed, and given to programs that the lab starts."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shlex

@@ -1,7 +1,5 @@
 """A run gone through on paper, so that its mistakes are told first: its timeline, routing, and all else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The switches are those of a lab, with their present tables (`running.view.LabVie
 interpreters with the plan's tables. A lab's switches are not disturbed: each hop runs in a copy.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

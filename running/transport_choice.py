@@ -1,7 +1,5 @@
 """The choice of `--transport`: the endpoint of the hosts, its settings, and whether the fabric has one plane."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

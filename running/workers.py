@@ -1,7 +1,5 @@
 """Processes that work for this one and end with it, even when it is killed."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import shutil

@@ -3,8 +3,6 @@
 `endpoint/workloads/ring.py` and `collective.py` are the other way of saying so; a run of either gives the same packets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain

@@ -1,7 +1,5 @@
 """Which operations follow which, in columns, and batches of columns, so that sorting takes little memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

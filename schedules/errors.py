@@ -1,7 +1,5 @@
 """The error of every format: which line of which file breaks which rule."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from common import plain_file

@@ -1,7 +1,5 @@
 """The lines of a file, read as they are needed, and the numbers in them."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The kinds of operation that a schedule is made of."""
 
-from __future__ import annotations
-
 from typing import Final
 
 __all__ = ["CALC", "RECV", "SEND", "TURN"]

@@ -13,8 +13,6 @@ twice as many backward. All-reduces are rings. Rank numbers count tensor first, 
 This is a model of a step, not the trace of one: a real job has embeddings, an optimizer, kernels of uneven length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, fields
 from typing import NamedTuple

@@ -4,8 +4,6 @@ The format is in docs/contracts.md, "Switch configuration and control". Every er
 valid choices.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field, replace

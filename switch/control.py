@@ -4,8 +4,6 @@ Each connection has a thread; operations on one device are serialised by its loc
 Every refusal names the thing, the rule and the valid choices, and changes nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -8,8 +8,6 @@ The P4Runtime server validates before it calls, so an engine raises `EngineError
 (a full table, a duplicate), and then leaves its state unchanged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, Protocol

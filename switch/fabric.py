@@ -15,8 +15,6 @@ Hosts are outside: they hand frames in and are handed frames, each with its time
 them for as long as it can; tests compare it with a plain implementation that takes one instant after the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol

@@ -3,8 +3,6 @@
 Each function raises EngineError, which names the thing, the rule and the valid choices, before anything has changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple
 from typing import TypeVar

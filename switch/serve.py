@@ -6,8 +6,6 @@ listens, one line `ready grpc=ADDRESS control=ADDRESS pid=N` goes to standard ou
 same as JSON to a file that appears whole: starters wait for either.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

@@ -15,8 +15,6 @@
 uSIDs up to 0xDFFF are global (GIB), from 0xE000 local (LIB), as in the F3216 convention of RFC 9800.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Sequence
 

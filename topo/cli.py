@@ -1,7 +1,5 @@
 """The words `topo show`, `topo draw` and `topo paths`. None of them needs root or a running lab."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

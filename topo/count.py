@@ -5,8 +5,6 @@ rate, k³/4 = 65,536 NICs and 5k²/4 = 5,120 switches. An optic is a transceiver
 fabric it breaks out into one link per plane, so links are counted by their share of that rate, both ends.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

@@ -3,8 +3,6 @@
 The topology numbers them. Leaf: hosts first, then spines. Spine: leaves, then cores. Host: one port per plane.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal

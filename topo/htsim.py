@@ -14,8 +14,6 @@ between the links at it, half each: so every path lasts as long as in the file. 
 and trimming; those are a plan's defaults and are changed by `--set`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final

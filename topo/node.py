@@ -1,7 +1,5 @@
 """Names of nodes: hosts `h5`, leaves (T0) `p1l2`, spines (T1) `p1s3`, cores (T2) `p1c0`. Indices count from 0."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal

@@ -8,8 +8,6 @@ Under one leaf a plane has one path, and as many EVs for it as there are between
 as many EVs as any other pair of hosts: an EV need not choose a path.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

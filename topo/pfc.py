@@ -3,8 +3,6 @@
 All thresholds are bytes of Ethernet frames that came by one port and wait in the switch, in the lossless priority.
 """
 
-from __future__ import annotations
-
 from topo.graph import PortRef, link_at
 from topo.node import Switch
 from topo.plan import PRIORITY_LOSSLESS, Plan

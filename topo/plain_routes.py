@@ -1,7 +1,5 @@
 """Plain IPv6 routes of a switch: the ports towards each leaf, with all links or with those that routing finds alive."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

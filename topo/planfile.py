@@ -1,7 +1,5 @@
 """Plan files: TOML in, a checked `Plan` out. Every complaint names the key, the rule and the valid range."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """NIC profiles: all that an endpoint needs to know of the fabric, one JSON object a host (docs/contracts.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from ipaddress import IPv6Address

@@ -1,7 +1,5 @@
 """A plan and its paths in words: what `topo show` and `topo paths` print."""
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The commands of this room in one line each, for every help that lists them. Imports nothing: help must be quick."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 __all__ = ["FIRST_EV", "HOST", "SET", "SUMMARIES"]

@@ -4,8 +4,6 @@ Any number of processes may ask at once: one compiles, the others wait and find 
 left is removed by the next one.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import shlex

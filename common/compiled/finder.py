@@ -1,7 +1,5 @@
 """Imports the compiled form of a unit where a build fits its sources, and the sources themselves everywhere else."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

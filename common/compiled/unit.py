@@ -1,7 +1,5 @@
 """A unit of modules that are compiled together, the key of what it is made of, and the build that fits the key."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterator

@@ -9,8 +9,6 @@ below `made` in the current folder. Ends, with the C compiler, when its parent d
 the sources that it finds beside it are the copies.
 """
 
-from __future__ import annotations
-
 import ast
 import ctypes
 import os

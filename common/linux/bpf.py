@@ -1,7 +1,5 @@
 """Classic BPF programs (linux/filter.h): written with labels, run by packet sockets, by `tc`, or by us."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Network namespaces by name: enter them and come back. `ip netns` finds them in the same place."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Iterator

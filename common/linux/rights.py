@@ -1,7 +1,5 @@
 """Whose files are trusted, and the rights of processes that answer others: given up before the first request."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

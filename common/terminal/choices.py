@@ -1,7 +1,5 @@
 """The complaint about a word that is none of the known ones, with the nearest of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 __all__ = ["close", "no_such"]

@@ -1,7 +1,5 @@
 """Tables of text for a terminal: numbers to the right, the rest to the left."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 __all__ = ["aligned"]

@@ -1,7 +1,5 @@
 """A console of rich that outlives its reader. Import this module late, because rich takes a moment to import."""
 
-from __future__ import annotations
-
 from rich.console import Console
 
 from common.terminal.printable import printable_text

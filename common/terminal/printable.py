@@ -1,7 +1,5 @@
 """Text of unknown origin, such as a run folder of another person, made harmless for a terminal."""
 
-from __future__ import annotations
-
 import unicodedata
 
 __all__ = ["path_line", "printable", "printable_text"]

@@ -1,7 +1,5 @@
 """Standard output and error whose reader may leave early, such as `| head -1`: the command goes on without it."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

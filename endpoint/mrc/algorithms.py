@@ -6,8 +6,6 @@ A class from a file of the user's (`endpoint.plugins`) is behind a guard: it is 
 name the file, the line and the rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any

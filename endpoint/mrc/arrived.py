@@ -1,7 +1,5 @@
 """Records that a receiver hands on: one of a packet and one of a SACK, filled in place for every frame."""
 
-from __future__ import annotations
-
 from endpoint.nic.port import Port
 
 

@@ -1,7 +1,5 @@
 """The congestion-control profiles of a NIC, by their numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which posted writes wait for their transport acknowledgement before they complete: those with immediate, or all."""
 
-from __future__ import annotations
-
 from collections import deque
 
 from endpoint.nic.message import Message

@@ -1,7 +1,5 @@
 """Values of a NIC that a controller or a program sets beside queue pairs (OCP MRC API: hints, and all of mrc_ctl.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

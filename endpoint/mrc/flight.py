@@ -7,8 +7,6 @@ entry in the log of the reorder rule.
 Times of sending are by a clock that stands still while the host does: `late_ns` behind the network's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 

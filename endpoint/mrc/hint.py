@@ -5,8 +5,6 @@ the same line. A hint says how many there are, and each QP that has it starts wi
 network lets it, so a wrong hint costs some round trips and nothing more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -4,8 +4,6 @@ A port status update says which ports of a NIC are up; an EV probe asks whether 
 a request with an id of 16 bits and a response that repeats the id; neither is ever retransmitted as such.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Parameters that an algorithm declares: names, types, ranges, units and defaults, checked like any other setting."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -7,8 +7,6 @@ robust than that. Each rule is a setting, so each can be taken on or off by itse
 are `CX8` but for `BY_DEFAULT`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """MRC's queue pair: verbs over a requester, a responder, a set of EVs and their timers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any

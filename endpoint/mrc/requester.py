@@ -1,7 +1,5 @@
 """The sending half of a QP: packets to send, acknowledged and lost, requests for answers, and giving up."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ placed before it is recorded, so all that a SACK reports is in memory. Messages 
 behind their last packets; that is when immediates are delivered and transport acknowledgements fall due.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from endpoint.mrc.arrived import Arrived

@@ -4,8 +4,6 @@ An EV is confirmed when our data or probe on it was answered. Until then a port'
 the EV that a packet came by, which has at least worked in one direction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Set
 
 from endpoint.mrc.peer import Peer

@@ -5,8 +5,6 @@ attribute belongs to steps of the state machine, as the API's table of required 
 changed while the queue pair stays in a state. What is not given keeps its value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -9,8 +9,6 @@ polynomial is CRC-32C's, but written for a register that shifts left, in one tha
 nor CRC-32C.
 """
 
-from __future__ import annotations
-
 from struct import Struct, error
 from typing import Final
 

@@ -8,8 +8,6 @@ Compiled Python calls the C of `native/codec_direct.c` in place of the functions
 compiled code has them: no Python object is made for a number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Completion queues. Room for a completion is reserved when the request is posted, so a queue never overflows."""
 
-from __future__ import annotations
-
 from collections import deque
 
 from endpoint.completion import Completion

@@ -6,8 +6,6 @@ carry the same traffic class and the same flow label. Frames of others may have 
 tests and tools; the transport sends data from templates (`endpoint.nic.packet`).
 """
 
-from __future__ import annotations
-
 from struct import Struct
 from typing import Final, NamedTuple
 

@@ -6,8 +6,6 @@ label and hop limit of IPv6, the UDP checksum, and the variant byte of the BTH. 
 The outer header is not covered: the fabric rewrites it.
 """
 
-from __future__ import annotations
-
 from struct import Struct
 from typing import Final
 from zlib import crc32

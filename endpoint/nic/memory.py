@@ -1,7 +1,5 @@
 """Registered memory: where packets of peers may be placed, and nowhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 from typing import Final

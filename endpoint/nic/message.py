@@ -1,7 +1,5 @@
 """A posted write on its way: a range of local memory, a range of remote memory, and a run of PSNs."""
 
-from __future__ import annotations
-
 from endpoint.region import MemoryRegion
 
 

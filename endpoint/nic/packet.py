@@ -8,8 +8,6 @@ Where the codec in C is built (`endpoint.nic.codec`), a path keeps its headers o
 a write without immediate, stamp and pad costs one call, and so does the frame around a control packet.
 """
 
-from __future__ import annotations
-
 from struct import Struct
 from typing import Final
 from zlib import crc32

@@ -4,8 +4,6 @@ Send times are whole nanoseconds, so nothing wraps at any round trip; packets th
 sample unless the answer cannot belong to an earlier copy (Karn's rule).
 """
 
-from __future__ import annotations
-
 
 class RttEstimator:
     """All in ns; `latest_ns` is 0 before the first sample, and the others are guesses from the profile until then."""

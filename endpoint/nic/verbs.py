@@ -8,8 +8,6 @@ A QP that was reset has the same number and begins a new life: nothing is posted
 far behind those of the life before, so that both ends take packets of that life for what they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from random import Random
 from typing import Any, Protocol

@@ -4,8 +4,6 @@ A packet is `BTH | extension headers | [data | pad] | ICRC`, everything in netwo
 (`endpoint.nic.icrc`). Where readers of the specification disagree, `endpoint.nic.dialect` decides.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from struct import Struct
 from typing import Final

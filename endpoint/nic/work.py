@@ -4,8 +4,6 @@ Writes without immediate may be done in any order. An unsignaled write says noth
 signaled one says it for all unsignaled ones posted before: it waits until they are done as well.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 from endpoint.completion import SUCCESS, Completion, CompletionStatus

@@ -3,8 +3,6 @@
 No protocol: frames in, timers, frames out, as often as the `Loop` gives a turn.
 """
 
-from __future__ import annotations
-
 import errno
 import socket
 import struct

@@ -6,8 +6,6 @@ has microseconds (`epoll`'s are milliseconds). It takes no descriptor above 1023
 descriptors, which are opened first: the data of all ports, and all others.
 """
 
-from __future__ import annotations
-
 import select
 import time
 from collections.abc import Callable, Iterable

@@ -7,8 +7,6 @@ in the receiver's socket. Reusing the slot would change a packet in flight. A bl
 frames only when a block is full or a timer of milliseconds expires.
 """
 
-from __future__ import annotations
-
 import contextlib
 import mmap
 import os

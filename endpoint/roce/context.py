@@ -1,7 +1,5 @@
 """The things that all queue pairs of one RoCE NIC share, and the choice of a new queue pair's path."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from random import Random
 

@@ -5,8 +5,6 @@ constants, in most settings as shares of the line and base round trips, so that 
 rate. Nothing happens on a timer: increases that are due are made up for when the rate is asked for.
 """
 
-from __future__ import annotations
-
 from endpoint.nic.config import NEVER
 from endpoint.roce.dcqcn_setting import DEFAULT, DcqcnSetting
 

@@ -13,8 +13,6 @@ publication as they are, in time, bytes and bit/s: for links at hardware rates. 
 times as published, and rates and bytes in proportion to the line, which was 40 Gb/s there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 

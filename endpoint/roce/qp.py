@@ -1,7 +1,5 @@
 """The baseline's queue pair: verbs over one path."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

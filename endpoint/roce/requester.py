@@ -5,8 +5,6 @@ sent again, once; after a timeout everything that no NAK has named is. (IRN: Mit
 for RDMA", SIGCOMM 2018, section 3.1.)
 """
 
-from __future__ import annotations
-
 from collections import deque
 from math import ceil
 from zlib import crc32

@@ -4,8 +4,6 @@
 layouts of `endpoint.nic.wire` (InfiniBand Architecture, volume 1, chapter 9; annex A17).
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

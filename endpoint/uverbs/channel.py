@@ -4,8 +4,6 @@ The program gets one end of a socket pair, never a descriptor whose flags it cou
 not block the agent. An event that does not fit waits here, and no queue has more than one on its way.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any

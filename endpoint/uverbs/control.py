@@ -4,8 +4,6 @@ A program's hints and event queues are its own. Programs share profiles and port
 administrator, as the API asks CAP_NET_ADMIN of a controller: root, or the user that runs the agent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """The peer that a program names on the way to RTR."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from ipaddress import IPv6Address

@@ -3,8 +3,6 @@
 An errno in its text, such as (EBUSY), is the one that libmrc returns; without any, libmrc returns EINVAL.
 """
 
-from __future__ import annotations
-
 import errno
 
 from common import uverbs

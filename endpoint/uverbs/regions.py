@@ -1,7 +1,5 @@
 """The memory that a program has registered: made for it, or its own from before."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ Nothing that a program sends is taken for granted. A wrong request is answered w
 library never sends (`mrclab`) is a `Violation`, and ends the session. Closing gives back all that the program had.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import deque

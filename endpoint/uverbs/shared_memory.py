@@ -5,8 +5,6 @@ of its file kills the process that touches it (SIGBUS), so the file is sealed (f
 change its size, forbid writing to it, or lift a seal. Holes that a program may still punch read as zeros.
 """
 
-from __future__ import annotations
-
 import fcntl
 import mmap
 import os

@@ -6,8 +6,6 @@ stands still. Each program has one end of a pair of sockets instead of a name to
 come back within `answer_s` of real time ends the run, by its name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Workloads: the work of hosts, one kind per file, found here by its name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -8,8 +8,6 @@ less: `ring.py`.)
 Rank 0 decides which round is the last and says so in a bit of the immediates, which spreads with the data.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass
 from typing import Any, ClassVar

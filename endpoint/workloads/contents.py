@@ -7,8 +7,6 @@ looks right. Senders post straight from the pool; receivers compare in place (on
 Where payload is counted, there is no pool: receivers check which bytes have arrived where.
 """
 
-from __future__ import annotations
-
 import random
 
 from common.seeds import Purpose, derive

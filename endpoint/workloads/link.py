@@ -1,7 +1,5 @@
 """One rank's link to one peer: queue pairs, memory that the peer writes to, and the place of the peer's memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """Options of a workload: a frozen dataclass of defaults, filled from JSON, with complaints that name the choices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar

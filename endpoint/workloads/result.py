@@ -1,7 +1,5 @@
 """The results of a workload: totals of its rank, and a table as other tools print it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -6,8 +6,6 @@ all that the left neighbour sends in step s has come round the ring from this ra
 count - 1 steps earlier and had taken step s - count before that: the place is free.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import ClassVar

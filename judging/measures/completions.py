@@ -1,7 +1,5 @@
 """Completion times of the messages of schedules: when each began at its sender and was whole at its receiver."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

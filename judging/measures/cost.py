@@ -9,8 +9,6 @@ To a burst of faults belong the laps that it touches, and of those up to the nex
 the spread of quiet laps. A stall only ever adds time: the cost is an upper bound, and stalls widen its error downwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

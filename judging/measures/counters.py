@@ -1,7 +1,5 @@
 """Totals of the counters of queue pairs, host ports and switch ports, over a span or the whole run."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any

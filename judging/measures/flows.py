@@ -1,7 +1,5 @@
 """Flows: the bytes that each receiver verified from each sender, by the streams' `transfer` lines every 100 ms."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Agents sample totals; between two samples the total is taken to grow evenly, so 
 can be added up. All totals are 0 when the first phase begins. A QP that is destroyed keeps its last total.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

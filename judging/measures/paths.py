@@ -1,7 +1,5 @@
 """Path health: the state of every path (EV of a QP) over time, from the transitions that agents journalled."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise

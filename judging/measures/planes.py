@@ -1,7 +1,5 @@
 """Load on each plane: the bytes that hosts sent on the plane, and how uneven the planes are."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from judging.arrays import Floats, np

@@ -9,8 +9,6 @@
 The cost of the fault is in `cost.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

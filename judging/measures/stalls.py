@@ -9,8 +9,6 @@ How busy the machine is shows little: a process of low priority counts as none, 
 before it gives way. So agents journal how long they were ready to run and had no processor.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import NamedTuple
 

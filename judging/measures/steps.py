@@ -1,7 +1,5 @@
 """Training steps: how long each took, which of them belong to a phase, and the usual three numbers."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ flow starve where MRC does not, and without trimming congestion looks like broke
 are not alike, or whose evidence is not sound.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

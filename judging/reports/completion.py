@@ -1,7 +1,5 @@
 """Completion times of messages in a report: a table, two distributions, rows for a file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

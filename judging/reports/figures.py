@@ -1,7 +1,5 @@
 """The numbers of a run, with their units in their names: for programs, and as tables of comma-separated values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small HTML page: escaping, tables and sections, so that `report` can speak of content only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """The pictures of a report, as SVG text. Matplotlib draws them; nothing here touches a display or global state."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`report.html` and `summary.txt`: the run, for a reader who did not watch it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The tables of a run, row by row, as the page and the text share them."""
 
-from __future__ import annotations
-
 from judging import commands
 from judging.measures import cost, counters, flows, goodput, paths, planes, recovery, steps
 from judging.run import Run

@@ -4,8 +4,6 @@ On real links a separate thread owns the NIC, so that collectives go on while th
 the lab waits for the program: time passes only inside `finish`, in the caller's thread, so that a seed repeats a run.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -1,7 +1,5 @@
 """How the ranks of a group meet, and link up with those that no earlier group has linked."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from typing import Any, Protocol

@@ -5,8 +5,6 @@ A message travels in chunks. Each chunk is a write with immediate into the next 
 never has more than `SLOTS` chunks under way and a receive is always posted: MRC has no RNR.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing

@@ -1,7 +1,5 @@
 """The links of a rank, by the number of the other rank, and what has arrived on them."""
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping

@@ -1,7 +1,5 @@
 """perftest's options, by its names and letters, as far as they mean something here."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import dataclass, fields
 from typing import NoReturn

@@ -1,7 +1,5 @@
 """The two ends of a test: memory and queue pairs, connected with the other end's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

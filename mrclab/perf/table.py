@@ -1,7 +1,5 @@
 """The table that a test prints: perftest's columns."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`mrc_write_bw`: how fast one host writes to another, as perftest's ib_write_bw measures it."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import Counter

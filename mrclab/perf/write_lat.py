@@ -4,8 +4,6 @@ perftest polls the last byte of the message in memory. Over many paths the last 
 here is a write with immediate, whose completion says that all of it has arrived.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -1,7 +1,5 @@
 """`python -m mrclab.training`: one rank of a data-parallel training job, as an ordinary process in a host."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """A data set of small pictures, made from a seed: ten shapes, each drawn with shifts and noise."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

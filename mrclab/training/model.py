@@ -1,7 +1,5 @@
 """A network of one hidden layer: cross-entropy, its gradient, steepest descent. All of it is float32."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

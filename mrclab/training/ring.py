@@ -7,8 +7,6 @@ be one round ahead and never two, for its next round needs something of this one
 A rank that waits asks both neighbours for a sign of life, as `mrclab.mesh` does: a killed rank's NIC says nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

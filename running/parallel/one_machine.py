@@ -5,8 +5,6 @@ Here every process gets one end of a socket pair. Its questions about the other 
 protocol by which mpich asks a process manager. The messages of a run go through shared memory.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

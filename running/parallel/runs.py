@@ -4,8 +4,6 @@ Each process makes the same run and carries out its part of it (`world.py`). The
 lines of JSON objects.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """The entries that a switch holds, as text."""
 
-from __future__ import annotations
-
 from controller.words import match, number
 from p4c.entries import ActionCall, GroupRef
 from switch.p4rt import EntityStore, StoredEntry, TableInfo

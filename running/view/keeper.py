@@ -4,8 +4,6 @@ It reads what to make from its standard input, because all users of the machine 
 is told to, or when it has heard nothing for half a day.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """The asking side of `running.view.keeper`: starts the process that keeps a lab, and finds it by the lab's folder."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """A lab in virtual time, looked at in the process that computes it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The process that keeps a lab in virtual time: time passes when a command asks for it, in slices between requests."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Mapping

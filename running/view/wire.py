@@ -1,7 +1,5 @@
 """Arguments and results of a `LabView` as JSON, so that another process can call its methods."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any

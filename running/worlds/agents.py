@@ -1,7 +1,5 @@
 """The agents of a lab: started and reached."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

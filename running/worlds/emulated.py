@@ -1,7 +1,5 @@
 """The emulated world: Mininet, real links, real switches and an agent for each host, in real time."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

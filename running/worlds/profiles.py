@@ -4,8 +4,6 @@ A thousand hosts are a million destinations of each other and have 134 million p
 Paths follow a template for each pair of leaves (`topo.profile.PathTemplate`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial

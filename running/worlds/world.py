@@ -1,7 +1,5 @@
 """The interface of a world to a runner: hosts to command, faults, a clock to wait on, and tables to verify."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol

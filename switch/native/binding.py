@@ -1,7 +1,5 @@
 """ctypes signatures of the C runtime, and loading of programs."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_int, c_long, c_uint32, c_uint64, c_void_p

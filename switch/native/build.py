@@ -6,8 +6,6 @@ of processes may build at once. A build removes files that were not used for a m
 runtime and the shipped programs built, which no compiler's version is part of.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shlex

@@ -5,8 +5,6 @@ until they are taken there. Their order at a switch follows from time, port and 
 when or in which order they are brought.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Mapping, Sequence
 

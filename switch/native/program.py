@@ -1,7 +1,5 @@
 """A loaded program as the control calls see it: names to numbers, matches and arguments to 64-bit words."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Mapping
 from functools import lru_cache

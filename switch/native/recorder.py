@@ -1,7 +1,5 @@
 """`NativeRecorder`: the records of the C runtime, as `switch.packet_log` has them."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 Specification, "Write RPC" and "Read RPC". The caller holds the device's lock and has checked who may write.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice

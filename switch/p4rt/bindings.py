@@ -7,8 +7,6 @@ reads these bytes, executes nothing else, and lets protobuf's own builder make t
 generates does. Modules of a later release that hold no such bytes are imported as they are.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.util

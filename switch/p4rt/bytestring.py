@@ -4,8 +4,6 @@ A value that does not fit is INVALID_ARGUMENT, as the sections on match fields, 
 metadata say, and as simple_switch_grpc answers; the section on byte strings alone would have it OUT_OF_RANGE.
 """
 
-from __future__ import annotations
-
 from switch.p4rt.errors import P4RuntimeError, invalid
 
 SHOWN_BYTES_MAX = 32  # of a client's value in a message

@@ -5,8 +5,6 @@ Decoding turns the generated messages into the engine's values; encoding writes 
 bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Time is an argument. Digests wait in a list until it is full or old enough. Thos
 before the list is acknowledged, or `ack_timeout_ns` is over. What is kept is bounded: beyond it digests are dropped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count
 from typing import Any

@@ -4,8 +4,6 @@ Codes are those of google.rpc.Code, as the P4Runtime specification assigns them 
 names the thing, the rule and, where there is a choice, the valid choices.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import IntEnum
 from functools import partial

@@ -1,7 +1,5 @@
 """Finding tables and entries by what a client sends to identify them: table id, match, priority."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from p4c.entries import Lpm, Match, Range, Ternary

@@ -3,8 +3,6 @@
 A message that is longer cannot be carried out, and reading it would cost memory and time on behalf of any client.
 """
 
-from __future__ import annotations
-
 from switch.p4rt.p4info import P4Info
 
 MESSAGE_BYTES_MAX = 32 << 20

@@ -4,8 +4,6 @@ The engine's meter is the two-rate three-colour marker (RFC 2698); a single-rate
 rates and bursts are equal. Meter state is write-only in the engine, so reads answer with what the client wrote.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Digests' types, and their data as P4Data (specification, "Representation of Arbitrary P4 Types")."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Read once for each distinct pipeline and shared; nothing here changes after `P4I
 fully qualified ones, which are also the engine's names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import Enum

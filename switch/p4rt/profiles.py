@@ -1,7 +1,5 @@
 """ActionProfileMember and ActionProfileGroup (specification, "ActionProfileMember & ActionProfileGroup")."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, TypeVar
 

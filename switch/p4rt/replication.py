@@ -1,7 +1,5 @@
 """Multicast groups and clone sessions (specification, "PacketReplicationEngineEntry")."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Specification: "CounterEntry & DirectCounterEntry", "RegisterEntry", "ValueSetEn
 MODIFY. Without an index a write goes to every element and a read returns every element.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pipelines that are saved and not yet committed (specification, "SetForwardingPipelineConfig", VERIFY_AND_SAVE)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

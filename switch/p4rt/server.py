@@ -6,8 +6,6 @@ its device wait. A long answer is sent meanwhile. Reading a new pipeline (parse,
 This is one of the two files that import gRPC.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import deque

@@ -4,8 +4,6 @@ No gRPC in here: a stream is an asynchronous iterator of requests and a function
 in the server's loop, except `arrived`, which any thread may call.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import deque

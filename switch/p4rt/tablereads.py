@@ -1,7 +1,5 @@
 """Reading table entries: filters, default entries, direct resources (specification, "Wildcard Reads")."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

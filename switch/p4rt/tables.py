@@ -1,7 +1,5 @@
 """Writing table entries: insert, modify, delete, default entries, direct resources (specification, "TableEntry")."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from p4c.entries import Entry, EntryAction, GroupRef, MemberRef

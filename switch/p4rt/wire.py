@@ -6,8 +6,6 @@ here: a field is its tag and its payload, and a message is its fields in order o
 descriptors, so nothing here repeats a field number.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

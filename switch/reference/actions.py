@@ -1,7 +1,5 @@
 """Actions, compiled: run the primitives in order, following jumps (forwards only: the loader refuses loops)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from p4c.model import Action

@@ -1,7 +1,5 @@
 """The input of hashes and checksums (BufBuilder of bm_sim): fields end to end, bit by bit, padded at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from p4c.model import Field, Header

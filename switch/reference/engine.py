@@ -1,7 +1,5 @@
 """`switch.engine.Engine` in Python: slow, traced; the native engine is compared with this one."""
 
-from __future__ import annotations
-
 import heapq
 from collections import deque
 from collections.abc import Mapping, Sequence, Sized

@@ -5,8 +5,6 @@ defines none (`README.md` beside this file, "Determinism"): a division by zero g
 gives 0, and a stack element outside its stack is an invalid header of zeros.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

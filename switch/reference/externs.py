@@ -1,7 +1,5 @@
 """Counters, meters and registers: their cells and what the data plane does to them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from p4c.model import Program

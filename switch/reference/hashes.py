@@ -1,7 +1,5 @@
 """The hash and checksum algorithms of simple_switch (bm_sim/calculations.cpp), over bytes, to unsigned integers."""
 
-from __future__ import annotations
-
 import binascii
 from collections.abc import Callable
 from functools import partial

@@ -4,8 +4,6 @@ The machine knows no clock and no queues: the engine gives it the time, and take
 processed again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Runs the parse graph (bm_sim/parser.cpp)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from p4c.model import Header, parsers

@@ -5,8 +5,6 @@ Above xoff the port pauses its peer, at xon it lets the peer go on. Frames are t
 31D: EtherType 0x8808, opcode 0x0101, class-enable vector, eight times in quanta of 512 bit times.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from struct import Struct
 

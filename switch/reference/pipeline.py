@@ -1,7 +1,5 @@
 """Walks a pipeline's nodes: tables, conditionals and action calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from p4c.entries import GroupRef, MemberRef

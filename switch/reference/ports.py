@@ -1,7 +1,5 @@
 """The traffic manager: ports with eight strict-priority queues each, in virtual time."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, field
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Action profiles and selectors: members, groups, and the choice of a member by hash."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from p4c.entries import ActionCall, GroupRef, MemberRef

@@ -1,8 +1,6 @@
 """The pseudo-random generator of both engines: splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
 generators", 2014). Small enough to be written the same way in C, and good enough for loss and ECN marking."""
 
-from __future__ import annotations
-
 _M64 = (1 << 64) - 1
 
 

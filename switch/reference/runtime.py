@@ -1,7 +1,5 @@
 """Everything that the compiled parts of one loaded program share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from p4c.model import Program

@@ -4,8 +4,6 @@ The winning entry: exact, the equal entry; lpm, the longest prefix; ternary and 
 among equals the one inserted first.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ packet's story ends with one of: `transmit`, `drop` (with `reason`), `resubmit`,
 that goes on) or `replicated` (a multicast original that lives on in its copies).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from typing import Any

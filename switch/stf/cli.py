@@ -1,7 +1,5 @@
 """`python -m switch stf` and `python -m switch trace`."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The control-plane statements: entries, defaults, members, groups, meters, sessions, groups and ports."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Finds what a statement names: the full dotted name, or any end of it that is unique."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """A program from a file: BMv2 JSON, or P4 source, which our compiler turns into it."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from pathlib import Path

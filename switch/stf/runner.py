@@ -1,7 +1,5 @@
 """Runs the statements of an `.stf` file against an engine, in virtual time, and says what was not as expected."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The statements of an `.stf` file, one a line, and how a line is taken apart."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import field

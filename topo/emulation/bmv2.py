@@ -7,8 +7,6 @@ BMv2 stops reading all its ports while an interface that it has opened is down (
 opens a macvlan in passthru mode on top of each port, `p0l0-bm3` on `p0l0-eth3`, which stays up when the cable goes.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence

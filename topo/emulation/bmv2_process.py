@@ -5,8 +5,6 @@ without a Thrift server: the configure of targets/simple_switch_grpc has a --wit
 Such a build takes --thrift-port and serves nothing there (behavioral-model #1366); newer ones print a warning.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """The prerequisites of a lab: which this machine has, what each missing one costs, and how to install it."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import importlib.util

@@ -1,7 +1,5 @@
 """The interface of a kind of switch: `embedded`, `bmv2` and `linux` have a class each, for all switches of the kind."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The embedded switch: one `python -m switch serve` process holds every switch of this kind (docs/contracts.md)."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

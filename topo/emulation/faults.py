@@ -1,7 +1,5 @@
 """The faults in force on a running lab: changes carried out on ports, switches and NICs."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager

@@ -5,8 +5,6 @@ and OCP's example know only IPv4 there, which the fabric does not carry. So two 
 when a command names one of them in the other; both go with their namespaces.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from pathlib import Path
 

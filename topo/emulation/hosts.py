@@ -1,7 +1,5 @@
 """Hosts of a running lab: addresses and routes of their kernels, NIC profiles, interface counters."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from topo.emulation import namespace

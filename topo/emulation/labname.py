@@ -5,8 +5,6 @@ default lab's are `/run/mrclab` and `h0`. All else that labs could fight over is
 namespaces, switch processes take free ports, and processes carry their own lab's token.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -3,8 +3,6 @@
 Ports are paced by `tbf` where the kernel has it; there is no delay, no marking, one queue.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar

@@ -3,8 +3,6 @@
 Entering is per thread, so everything here restores the caller's namespace before it returns.
 """
 
-from __future__ import annotations
-
 import array
 import ctypes
 import errno

@@ -5,8 +5,6 @@ started when a node is first used and not one per node from the beginning. Links
 place. And nothing is deleted link by link: deleting the namespaces is enough (see `topo.emulation.lab`).
 """
 
-from __future__ import annotations
-
 import os
 import readline
 import subprocess

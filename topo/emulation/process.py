@@ -4,8 +4,6 @@ The token is what makes `down` sure: it is in /proc before a process runs its fi
 started it, and cannot belong to a stranger that got a reused process id.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -11,8 +11,6 @@ started: when the process dies, the lock is free as soon as the last of those co
 something, has ended.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -4,8 +4,6 @@ Only egress counts: packet sockets see a frame before tc ingress does. A filter'
 (stolen) is a silent loss, where 2 (shot) would tell a sender ENOBUFS; -1 lets the packet on to the next filter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from common.linux.bpf import (

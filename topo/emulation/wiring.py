@@ -3,8 +3,6 @@
 Links are made with both ends in place: nothing ever appears in the root namespace.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from topo.address import (

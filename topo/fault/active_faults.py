@@ -1,7 +1,5 @@
 """The faults in force in one world. The rules are the same in every world, and in a rehearsal on paper."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass

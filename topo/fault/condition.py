@@ -1,7 +1,5 @@
 """The effect of the faults in force on the packets of one path: where they are lost, at risk or late, hop by hop."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

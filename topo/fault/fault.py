@@ -4,8 +4,6 @@ Targets: a link `p1l0-p1s2` (both directions) or `p1l0>p1s2` (one); a NIC port `
 a switch `p1s2`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

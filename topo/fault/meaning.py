@@ -1,7 +1,5 @@
 """The meaning of a set of faults: for ports and carriers, for switches, for denylists, and for a routing protocol."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from topo.fault.fault import Fault, transmitters

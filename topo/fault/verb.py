@@ -1,7 +1,5 @@
 """The fault verbs. Each is data, complete in this table: no other code spells a verb's name (a test holds that)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args

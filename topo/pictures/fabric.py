@@ -1,7 +1,5 @@
 """A fabric drawn: planes side by side, spines above leaves, hosts below all; SVG or PNG by Matplotlib."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A fabric as a graph of places and cables, with the faults and the load of each; its text in DOT and Mermaid."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The part of a fabric that a picture has room for, with paths that stand out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

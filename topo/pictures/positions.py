@@ -1,7 +1,5 @@
 """Where each node of a fabric is drawn: a pure function of the graph, for pictures on paper and in the browser."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from topo.pictures.graph import Graph

@@ -1,7 +1,5 @@
 """The topologies that a plan can have. A new one is a module of this package and a row of `TOPOLOGIES`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from topo.topologies.leaf_spine import LeafSpine

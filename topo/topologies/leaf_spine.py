@@ -3,8 +3,6 @@
 All is arithmetic: the paper's fabric has 131,072 hosts and half a million cables in a plane.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -8,8 +8,6 @@ The third entry of a cable is its share of the plan's rate. `NODE:PORT` in place
 either every cable names its port or none does. `nodes`, where given, must be the very nodes that the cables join.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

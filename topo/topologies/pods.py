@@ -6,8 +6,6 @@ half of an EV is `0xC000 + j·u + k`: spine j of the pod, and the k-th of its co
 alone, and `u` of them name one way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

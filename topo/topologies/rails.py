@@ -5,8 +5,6 @@ Leaves come in groups of `rails`, with `hosts_per_leaf` nodes to a group. Two no
 rail; the NICs of one node are a spine apart. Paths, EVs and uSID lists are those of a leaf-spine fabric.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

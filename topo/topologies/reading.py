@@ -1,7 +1,5 @@
 """A list of cables, read and checked: an error names the cable or node, the rule, and what was given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product

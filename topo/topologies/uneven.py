@@ -13,8 +13,6 @@
 It is read as the list of its cables, and a run stores that list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -3,8 +3,6 @@
 An algorithm is one file, and one line of names (`endpoint.mrc.algorithms`).
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 from mypy_extensions import mypyc_attr

@@ -1,8 +1,6 @@
 """No congestion control: 1.5 bandwidth-delay products in flight, always, or a QP's
 share of them by its hint. The control group of experiments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mypy_extensions import mypyc_attr

@@ -3,8 +3,6 @@
 A congestion control that wants one returns it from `Congestion.receiver`; MRC's own has none.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from mypy_extensions import mypyc_attr

@@ -14,8 +14,6 @@ window; and the receiver's penalty. `docs/reference/nscc.md` goes through the ru
 and why where they differ.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Final, Self
 
 from mypy_extensions import mypyc_attr

@@ -40,8 +40,6 @@ The evidence is an acknowledged packet or an answered probe, never the silence o
 probes ask, and only the retransmission timer gives up without evidence.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Final
 
 from mypy_extensions import mypyc_attr

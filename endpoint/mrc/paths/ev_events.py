@@ -4,8 +4,6 @@ A queue that is not emptied loses events, and costs the transport neither time n
 the next event that does fit says how many were lost before it.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 from common.states import EvEvent

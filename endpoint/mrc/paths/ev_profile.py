@@ -11,8 +11,6 @@ A profile goes INIT → OFFLINE → ONLINE and back. Its mode says where its EVs
 An EV is a name here: the NIC's own profile says which path and which SRv6 address it names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum

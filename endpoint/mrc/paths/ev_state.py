@@ -5,8 +5,6 @@ transport itself or a controller does is legal in few states, and anywhere else 
 nothing. The floor on active EVs is not in the table: the caller that applies LOSS passes LOSS_AT_FLOOR instead.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Choices of paths whose ports cannot send yet."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Final
 

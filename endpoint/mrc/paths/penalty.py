@@ -15,8 +15,6 @@ so a sender's largest window becomes 1/N of its own largest: all of them togethe
 halves the window and 127 leaves about a packet, as the field is described.
 """
 
-from __future__ import annotations
-
 from typing import Final, Protocol
 
 PENALTY_MAX: Final = 127

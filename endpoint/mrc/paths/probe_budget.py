@@ -7,8 +7,6 @@ Queue pairs that wanted more probes than they got wait in a queue. Each one keep
 it, so that none uses up the probes of another. A full budget has a probe for any that asks.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from endpoint.mrc.paths.ev_set import EvPath

@@ -1,7 +1,5 @@
 """MRC's path selection: the plane first, in equal shares, then the next EV of that plane's rotation."""
 
-from __future__ import annotations
-
 from random import Random
 
 from mypy_extensions import mypyc_attr

@@ -1,7 +1,5 @@
 """Oblivious spraying: a random EV for every packet, without regard to feedback. Denied EVs stay out."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import ClassVar, Final
 

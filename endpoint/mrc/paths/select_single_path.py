@@ -1,7 +1,5 @@
 """Single path: one random EV for the QP's life. Only a dead port or a controller makes it choose another."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import ClassVar
 

@@ -3,8 +3,6 @@
 An algorithm is one file, and one line of names (`endpoint.mrc.algorithms`).
 """
 
-from __future__ import annotations
-
 from random import Random
 from typing import ClassVar
 

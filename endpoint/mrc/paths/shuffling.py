@@ -1,7 +1,5 @@
 """Shuffling and choosing with a generator's own bits, for compiled code; draws what `random.Random` draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

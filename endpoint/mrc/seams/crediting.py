@@ -1,7 +1,5 @@
 """Credit of one NIC: its congestion control's receiving side hears what arrives, and what it grants is sent."""
 
-from __future__ import annotations
-
 from typing import Final, Protocol
 
 from endpoint.mrc.congestion.congestion import Congestion

@@ -4,8 +4,6 @@ The endpoint may be compiled while the user's file is interpreted, so each guard
 and copies what the endpoint reads of it. The guards themselves are interpreted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from random import Random
 from types import CodeType

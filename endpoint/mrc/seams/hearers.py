@@ -1,7 +1,5 @@
 """The algorithms of a queue pair that hear each signal. MRC's own override none, so they cost nothing here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from endpoint.mrc.congestion.congestion import Congestion

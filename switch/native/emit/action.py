@@ -1,7 +1,5 @@
 """Actions: one C function each, its primitives in order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 

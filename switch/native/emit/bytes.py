@@ -1,7 +1,5 @@
 """Header fields to and from wire bytes: runs of fields that begin and end on byte borders move as one word."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from p4c.model import Field, HeaderType, UnsupportedError

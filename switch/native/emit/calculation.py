@@ -1,7 +1,5 @@
 """Hashes and checksums: one C function each, which gathers the input bits and runs the algorithm over them."""
 
-from __future__ import annotations
-
 from p4c.model import Header, Program, UnsupportedError
 from p4c.model.expressions import FieldRef
 from p4c.model.externs import Calculation, Checksum, ConstInput, FieldInput, HeaderInput, PayloadInput

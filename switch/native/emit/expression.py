@@ -6,8 +6,6 @@ arithmetic gives that without wider types. What is neither (an unmasked result a
 divided or shifted right) is refused by name.
 """
 
-from __future__ import annotations
-
 from p4c.model import Action, Field, Header, Stack, Union, UnionStack, UnsupportedError
 from p4c.model import expressions as ex
 from p4c.model.memory import word_count

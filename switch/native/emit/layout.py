@@ -1,7 +1,5 @@
 """How the headers and metadata of a program lie in C: one `struct headers`, whose members the other modules name."""
 
-from __future__ import annotations
-
 import re
 
 from p4c.model import Field, Header, HeaderType, Program, Stack, UnsupportedError

@@ -1,7 +1,5 @@
 """Parser and deparser: states are labels of one C function."""
 
-from __future__ import annotations
-
 from p4c.model import Header, HeaderType, Program, UnsupportedError
 from p4c.model.expressions import Expression, FieldRef, LastField
 from p4c.model.limits import PARSER_STATES_MAX

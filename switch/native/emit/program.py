@@ -1,7 +1,5 @@
 """A whole program as one C file."""
 
-from __future__ import annotations
-
 from p4c.model import Program, UnsupportedError
 from p4c.model.expressions import FieldRef
 from switch.native.emit.action import ActionEmitter

@@ -1,7 +1,5 @@
 """Statements in C: assignments, headers and stacks, of which primitives are made."""
 
-from __future__ import annotations
-
 from p4c.model import Field, Header, Program, Stack, UnsupportedError
 from p4c.model.expressions import Binary, Const, Expression, FieldRef, StackElement
 from switch.native.emit.expression import ExpressionEmitter

@@ -1,7 +1,5 @@
 """Tables and control flow: a C function that applies each table, and one with a label for each node of a pipeline."""
 
-from __future__ import annotations
-
 from p4c.model import Program, UnsupportedError
 from p4c.model.expressions import FieldRef, ValidBit
 from p4c.model.memory import data_words, word_count

@@ -1,7 +1,5 @@
 """Exact numbers in C: the text of a value with the interval that it lies in, and the narrowest type that holds it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from switch.native.emit.layout import WIDEST_BITS

@@ -1,7 +1,5 @@
 """Assignments to fields, headers, unions and stacks."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

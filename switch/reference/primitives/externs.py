@@ -1,7 +1,5 @@
 """Counters, meters, registers, hashes, random numbers and messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sized
 from typing import Any
 

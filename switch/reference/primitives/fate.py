@@ -1,7 +1,5 @@
 """Primitives that decide on the packet and the action: jumps, exit, drop, clone, resubmit, recirculate, truncate."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How a primitive is made: builders by name, and what they share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

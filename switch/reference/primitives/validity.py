@@ -1,7 +1,5 @@
 """setValid, setInvalid, push_front and pop_front."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
