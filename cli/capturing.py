@@ -4,8 +4,6 @@ tcpdump reads each link, in the namespace where it ends; its output (pcap with n
 The format is draft-ietf-opsawg-pcapng: a section header, an interface description a link, an enhanced packet a frame.
 """
 
-from __future__ import annotations
-
 import os
 import selectors
 import struct

@@ -1,7 +1,5 @@
 """A run (scenario, plan, world, rate, lengths, seed) as the options of `./lab run` describe it."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence

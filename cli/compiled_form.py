@@ -3,8 +3,6 @@
 A process has imported the endpoint in one form. After a build its command line starts again, in the other form.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """Readers of run folders that may be damaged: errors that a bad journal line causes name the run."""
 
-from __future__ import annotations
-
 import os
 import traceback
 from collections.abc import Iterator

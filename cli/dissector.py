@@ -1,7 +1,5 @@
 """tshark with this project's dissector, for root and for other users."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

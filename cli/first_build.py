@@ -6,8 +6,6 @@ Ends with the process PARENT. AFTER is the process that installs C compilers. No
 build the endpoint. The command itself makes, or explains, whatever fails here.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import signal

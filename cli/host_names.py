@@ -1,7 +1,5 @@
 """Hosts as a command line names them, such as `h0..h3,h6`."""
 
-from __future__ import annotations
-
 import re
 
 from topo import Host, Plan

@@ -4,8 +4,6 @@ Whole worlds in one process wait for memory, in huge pages less so. The C librar
 starts. Nothing is imported here that would be imported twice for it.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

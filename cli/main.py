@@ -1,7 +1,5 @@
 """The `mrclab` command: imports the module of the given word, runs the word, turns errors into one clear line."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import re

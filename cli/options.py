@@ -1,7 +1,5 @@
 """Options that several commands have: each with its help and its rule in one place."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import secrets

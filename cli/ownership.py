@@ -1,7 +1,5 @@
 """Under sudo, files that root has created are given to the user at the end: exactly these, and no others."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import stat

@@ -1,7 +1,5 @@
 """The processes of one command, one per host: started together, their output joined, ended together."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import selectors

@@ -1,7 +1,5 @@
 """Commands that need root ask for it themselves, once, and start again with the user's own command line."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

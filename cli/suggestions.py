@@ -1,7 +1,5 @@
 """Words that users of other labs type, and what they mean here: containerlab, Kathará, Mininet, the P4 tutorials."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from common.terminal.choices import close

@@ -1,7 +1,5 @@
 """A job starts on a fabric with many dead links and no denylist: hosts find out by losing packets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 

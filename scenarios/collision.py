@@ -1,7 +1,5 @@
 """Permutation traffic: every host writes to one under another leaf, and no two to the same."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Finding, PaperRow, Run, checks, evidence, sample_size

@@ -1,7 +1,5 @@
 """An unmodified PyTorch script, in ordinary processes, under flapping links, crashing spines and a lost NIC port."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

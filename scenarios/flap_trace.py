@@ -1,7 +1,5 @@
 """Links flap as often as in the paper's trace of 250 minutes, at instants drawn from that rate."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, log

@@ -1,7 +1,5 @@
 """One link silently drops a fifth of its packets while its ports stay up; the path prober must name it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Seven hosts write to one, beside a victim flow that shares no NIC with them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import SECOND_NS, PaperRow, checks

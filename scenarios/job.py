@@ -1,7 +1,5 @@
 """A real training job, in ordinary processes, under flapping links, crashing spines and a lost NIC port."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import PaperRow, checks, jobs

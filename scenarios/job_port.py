@@ -1,7 +1,5 @@
 """The real training job again, and nothing breaks but one port of one NIC, for longer than RoCE retries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

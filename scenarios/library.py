@@ -1,7 +1,5 @@
 """The scenarios there are: every module of this folder, or any Python file of a user, that holds a `SCENARIO`."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from dataclasses import replace

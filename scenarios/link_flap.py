@@ -1,7 +1,5 @@
 """Links between switches flap, several times a minute and more, under a training loop."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import PaperRow, checks

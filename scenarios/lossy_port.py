@@ -1,7 +1,5 @@
 """A NIC's link loses packets and stays up: MRC stays on its plane, and a policy of the operator takes the plane out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Finding, PaperRow, Run, Span, checks, sample_size

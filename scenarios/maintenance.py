@@ -1,7 +1,5 @@
 """A spine is drained for maintenance, a link is repaired in service, and both come back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Finding, PaperRow, Run, checks

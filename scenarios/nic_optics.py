@@ -1,7 +1,5 @@
 """The transceiver of one NIC goes dark: all its ports at once. This is what MRC does not survive."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Finding, PaperRow, Run, checks

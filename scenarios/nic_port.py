@@ -1,7 +1,5 @@
 """A host's NIC ports go down one by one and come back; then half of them at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from math import hypot

@@ -4,8 +4,6 @@ For the room, all flows run at line rate. A sender spreads its flow evenly over 
 that are left between the two leaves, each by the speed of its slowest cable.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Ten seconds, all parts once: the end-to-end test of CI."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import checks

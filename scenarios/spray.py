@@ -1,7 +1,5 @@
 """One queue pair sprays over all 256 paths of the `wide` plan; then 32 of them are cut."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Finding, PaperRow, Run, checks

@@ -3,8 +3,6 @@
 The forms `switch-reboot@leaf`, `@spine` and `@core` reboot switches of one tier only, so that each has its own verdict.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

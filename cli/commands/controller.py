@@ -3,8 +3,6 @@
 Only the standard library is imported here: options are checked before gRPC and protobuf are installed.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

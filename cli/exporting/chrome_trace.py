@@ -4,8 +4,6 @@ Format: "Trace Event Format", published by the Chromium project. Times are micro
 journal's nanoseconds stay whole. Events may come in any order, so nothing is kept but the names of tracks.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A whole plan as JSON: nodes, links, and every switch's entries as the controller writes them."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """A switch of the plan as FRR's configuration: zebra's locator, staticd's SID (FRR 10.3 or newer) and static routes."""
 
-from __future__ import annotations
-
 from cli.exporting.routes import NEXT_HOP, own_usid, routes
 from topo import Plan, Switch
 

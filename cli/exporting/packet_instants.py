@@ -1,7 +1,5 @@
 """A run's packet log as instants and counters of a trace: trimmed, retransmitted and lost packets, queue depths."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Journals and the packet log are read line by line, each file once. What is kept is the last value of every counter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any

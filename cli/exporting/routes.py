@@ -1,7 +1,5 @@
 """The routes of a switch of the plan, as for any router: its own uSID, and one route per neighbour and prefix."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from ipaddress import IPv6Network
 

@@ -1,7 +1,5 @@
 """A switch of the plan as SONiC's CONFIG_DB: static SRv6 (srv6_static_config_hld), routes and packet trimming."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

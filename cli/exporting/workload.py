@@ -1,7 +1,5 @@
 """Workload files for other programs: patterns as connection matrices, collectives as GOAL, the messages of a run."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """The counters of a lab that is up, as metrics: ports of switches, ports and queue pairs of hosts, faults."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Prometheus' text exposition format, version 0.0.4."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -4,8 +4,6 @@ Standard input brings one JSON string per line, each the whole text from then on
 because standard input ends. It answers on the loopback address only, and asks nothing of the lab.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -3,8 +3,6 @@
 Both are in one folder, which `mrclab_p4c.pth` puts on the path, so that no `common` is at the top of site-packages.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

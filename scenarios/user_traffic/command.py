@@ -4,8 +4,6 @@ Plan, phases and faults stay the scenario's. The checks are those that hold for 
 a program, such as which bytes it should have, the program's exit status has to say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The contestants: what `--algorithms` names, as settings of the transport."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The files of a contest: `contest.html` to look at, `contest.csv` and `rows.csv` for programs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

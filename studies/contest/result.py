@@ -1,7 +1,5 @@
 """The result of a contest: each metric of each algorithm, its difference to the reference, and its rank."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations

@@ -1,7 +1,5 @@
 """A contest for a terminal; the page has the same tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging.reports.report import columns

@@ -1,7 +1,5 @@
 """The worst run of each algorithm in each scenario, made again whole and kept below the folder of the contest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from shutil import rmtree

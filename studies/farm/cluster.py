@@ -3,8 +3,6 @@
 Dask is an extra (`cluster`), imported when it is asked for.
 """
 
-from __future__ import annotations
-
 import importlib
 import ipaddress
 import threading

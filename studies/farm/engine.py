@@ -1,7 +1,5 @@
 """The engine of a farm: takes jobs, has them done, and gives results back as they come."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """Jobs in processes on this machine."""
 
-from __future__ import annotations
-
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How far a farm's jobs are: a live picture on a terminal, a line now and then elsewhere."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Self

@@ -1,7 +1,5 @@
 """Tries made by several processes and given out in the order of their seeds, so that a seed still decides a hunt."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import islice

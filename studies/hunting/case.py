@@ -1,7 +1,5 @@
 """One try of a hunt, as data: everything that was drawn, and nothing that follows from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property

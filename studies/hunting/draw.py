@@ -4,8 +4,6 @@ Few kinds at a time find more than all of them together: what one fault would do
 and others, Swarm Testing, ISSTA 2012).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """A failing case as a scenario file: the result of a hunt."""
 
-from __future__ import annotations
-
 import pprint
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The hunt: tries until time or tries are over; a failing case is shrunk and written down."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Each false finding is a bug of the transport, of the lab, or of this page.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise

@@ -4,8 +4,6 @@ Beside its numbers such a fabric has `parts`, as the section `[fabric]` of a pla
 `more_hosts`, or `cables`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from random import Random

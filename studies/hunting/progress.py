@@ -1,7 +1,5 @@
 """How far a hunt is: tries, how fast, and what was found."""
 
-from __future__ import annotations
-
 from rich.console import RenderableType
 from rich.text import Text
 

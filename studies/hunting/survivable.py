@@ -1,7 +1,5 @@
 """Whether a timeline is one that a transport must survive: no pair of hosts without a sound path for long."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

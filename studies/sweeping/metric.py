@@ -1,7 +1,5 @@
 """The numbers of a run that a sweep keeps, compares and draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ interval of the mean difference is Student's (W. S. Gosset, Biometrika 6, 1908).
 narrow for the few pairs that contests have: 95 % intervals of five pairs would hold the truth in 84 % of all cases.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache

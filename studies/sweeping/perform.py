@@ -1,7 +1,5 @@
 """Making one run of a sweep, in any process: run, judge, keep a row, leave no file."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

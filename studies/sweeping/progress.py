@@ -1,7 +1,5 @@
 """How far a sweep is, and what is known so far."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ Where all runs or none count, it is replaced by the exact one-sided bound: with 
 successes is at least 0.05^(1/n), which is 99 % from 299 runs on.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist

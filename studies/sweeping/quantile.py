@@ -5,8 +5,6 @@ David, Order Statistics, 2.5); that of a whole ECDF is the band of Dvoretzky, Ki
 constant (Annals of Probability 18, 1990).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, lgamma, log, sqrt

@@ -1,7 +1,5 @@
 """The files of a sweep: `sweep.html` to look at, `rows.csv` and `sweep.json` for programs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

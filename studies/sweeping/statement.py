@@ -1,7 +1,5 @@
 """Statements of a sweep: verdicts and metrics of each variant with intervals, differences of pairs, the worst seeds."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

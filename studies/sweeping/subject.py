@@ -1,7 +1,5 @@
 """A variant that is to be run: checked, with the key of each of its runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """One run to be made: its JSON, and the key under which its row is kept."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

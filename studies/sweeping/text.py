@@ -1,7 +1,5 @@
 """A sweep's statements for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging.reports.report import columns

@@ -9,8 +9,6 @@ second if the share is t or more. So each answer is wrong with a probability of 
 known after 332 runs; looking once, after a number of runs fixed in advance, needs 299.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import log
 

@@ -1,7 +1,5 @@
 """Variants of a sweep: each is the options of one `./lab run` without its seed."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Source: the behaviour of `UecMpBitmap` in uet-htsim (github.com/ultraethernet/ue
 tests compare decisions with recorded ones.
 """
 
-from __future__ import annotations
-
 from random import Random
 from typing import Final
 

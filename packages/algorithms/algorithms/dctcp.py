@@ -4,8 +4,6 @@ Source: RFC 8257. Unlike TCP, this window counts the mark of the packet that cau
 acknowledges, starts at line rate as MRC's queue pairs do, and takes a trimmed packet for a marked one.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from endpoint.mrc import Congestion, Parameter, PathTraits, Values

@@ -4,8 +4,6 @@ Such a policy decides alone which path is good: MRC's states of EVs stay out of 
 or whose EV a controller denies, is drawn again.
 """
 
-from __future__ import annotations
-
 from random import Random
 from typing import ClassVar
 

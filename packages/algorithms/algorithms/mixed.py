@@ -4,8 +4,6 @@ Source: the behaviour of `UecMpMixed` in uet-htsim (github.com/ultraethernet/uet
 tests compare decisions with recorded ones.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from random import Random
 

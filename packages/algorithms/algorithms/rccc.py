@@ -9,8 +9,6 @@ senders). Credit travels in SACKs. A packet that arrives trimmed has used its cr
 sent again by the credit that it had.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any, ClassVar, Final
 

@@ -5,8 +5,6 @@ Mitigation" (arXiv:2407.21625), and the behaviour of `UecMpReps` in uet-htsim (g
 tests compare decisions with recorded ones.
 """
 
-from __future__ import annotations
-
 from random import Random
 from typing import ClassVar, Final
 

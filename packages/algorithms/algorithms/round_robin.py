@@ -3,8 +3,6 @@
 Source: the textbook; the control group for random spraying.
 """
 
-from __future__ import annotations
-
 from random import Random
 
 from endpoint.mrc import EvPath, EvSet, Selection, Values

@@ -9,8 +9,6 @@ hole within a window of the cumulative PSN counts as lost, once. An answered pro
 too. A copy that is lost as well waits for the next probe or for the retransmission timer.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Final
 
 from endpoint.mrc import EvPath, LossDetection, PacketWindow, Parameter, Values

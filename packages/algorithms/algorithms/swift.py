@@ -4,8 +4,6 @@ Source: G. Kumar and others, "Swift: Delay is Simple and Effective for Congestio
 SIGCOMM 2020. Left out: the host's own delay, topology and flow scaling of the target, and windows below one packet.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from endpoint.mrc import Congestion, Parameter, PathTraits, Values

@@ -4,8 +4,6 @@ Source: M. Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing"
 Distributed Systems 12 (2001).
 """
 
-from __future__ import annotations
-
 from random import Random
 
 from endpoint.mrc import EvPath, EvSet, PlaneEvs, Selection, Values

@@ -10,8 +10,6 @@ them in the kernel (by clock ticks), and how often processes waited voluntarily.
 packet, sent and received, of data and of control. Needs root, no lab running, and a machine without other work.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

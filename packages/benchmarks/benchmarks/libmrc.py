@@ -4,8 +4,6 @@ The same writes by a program in C and by one in Python, in turn, over two NICs i
 and of the NICs with their agents. Needs a C compiler and `libibverbs-dev`.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -13,8 +13,6 @@ paths, and RoCE without rerouting while links flap. Needs root, no lab running, 
 with 1 if MRC was ever false, a quiet or mild run was not true, or a broken one was.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

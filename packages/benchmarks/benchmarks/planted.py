@@ -10,8 +10,6 @@ a busy loop of the same priority beside it for each processor. `hogs` and `part`
 ends takes its noise with it.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import os

@@ -18,8 +18,6 @@ the machine does falls on all of them alike. The CPU time at 10,000 packets/s is
 that of the device's process, without the sender's and the receiver's. Needs root and a C compiler.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """The labs by number, in the order in which a course takes them."""
 
-from __future__ import annotations
-
 from course.exercise import Exercise
 from course.labs.faults.tests import LAB as FAULTS
 from course.labs.figure.tests import LAB as FIGURE

@@ -1,7 +1,5 @@
 """A check from outside: the worker's process, its limits, and the result that it leaves."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

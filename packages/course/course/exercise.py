@@ -3,8 +3,6 @@
 Students and pages say "lab"; in the code, a lab is a running network.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """One HTML page per check: no script, no file beside it, readable on paper."""
 
-from __future__ import annotations
-
 from html import escape
 from pathlib import Path
 from string import Template

@@ -1,7 +1,5 @@
 """A student's seeds: from a name or number and the teacher's key, another one for each lab."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

@@ -1,7 +1,5 @@
 """`mylab/`: the student's folder. Starters are put there, never over work, and results are kept there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results in the terminal: the first failure in full, then a line per test, then the gates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

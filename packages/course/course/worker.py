@@ -4,8 +4,6 @@ A check has a process to itself, so that a file which takes the memory or the ti
 and so that a grader goes on after one that was killed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Texts from a student's code: JSON has a form for lone surrogates, files and pages in UTF-8 have none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

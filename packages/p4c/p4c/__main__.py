@@ -1,7 +1,5 @@
 """`mrclab-p4c`, or `python -m p4c`: compile one P4 program."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Values, masks and arguments are non-negative ints; their widths are the program's.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 __all__ = [

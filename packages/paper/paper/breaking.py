@@ -3,8 +3,6 @@
 Each function but the last takes a run of a figure and gives the broken one, under its name with an ending.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

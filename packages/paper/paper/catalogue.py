@@ -1,7 +1,5 @@
 """The figures there are, by the paper's numbers, and the paper's figures that are missing."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ The paper says how many planes there are and how fast the ports; how many switch
 only. A and B have as many spines as a queue pair can use: 128 EVs in rotation, each a path of its own.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from paper import parameters, texts

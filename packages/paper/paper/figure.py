@@ -1,7 +1,5 @@
 """A figure: runs, the paper's points, the quantities that are compared, the charts. All of it is data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ The paper says that both receivers are in one rack. The eight senders are in the
 crosses a spine, and no two of them share a NIC.
 """
 
-from __future__ import annotations
-
 from judging import Run
 from paper import measuring
 from paper.clock import Clock

@@ -1,7 +1,5 @@
 """The paper's production jobs in small: a ring all-reduce that never pauses, on four planes, while something breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from judging import Run

@@ -4,8 +4,6 @@ The file is gzipped JSON, a line for each run: `figure`, `part` (its name there)
 `verdict`, `metrics` and `curves`, without what is empty. Numbers have the units of the figure's quantities.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

@@ -1,7 +1,5 @@
 """Measures of a run for figures: rates over stretches of time and what a sample of the paper's length would show."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from judging import SECOND_NS, Run, Span

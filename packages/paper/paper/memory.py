@@ -1,7 +1,5 @@
 """Which runs of a reproduction are made when: the longest first, as many side by side as memory holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from paper.perform import FigureTask

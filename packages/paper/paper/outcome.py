@@ -1,7 +1,5 @@
 """The outcome of a figure: its numbers and curves, each quantity beside the paper's, and the count of all of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

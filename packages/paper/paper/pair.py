@@ -1,7 +1,5 @@
 """The paper's test of a single pair: two hosts write to each other both ways while something breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from judging import Run

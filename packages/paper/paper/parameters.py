@@ -4,8 +4,6 @@ No figure has parameters of its own: a figure chooses a cluster, a transport, a 
 here is the default of the plan and of the endpoint, which every other scenario uses, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Making one run of a figure, in whatever process: run, measure, keep a row, leave no file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ RoCE endpoints, and by figure the rows of the paper to which the values were set
 other row of the cluster's figures is a prediction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache

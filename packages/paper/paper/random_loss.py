@@ -1,7 +1,5 @@
 """Figures 16 and 17 alike: a collective of 64 NICs while every NIC loses packets at random."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

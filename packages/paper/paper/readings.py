@@ -4,8 +4,6 @@ Curves over sizes, of figures 16 and 17, are tables of their own there; each of 
 "CURVE, SIZE MB".
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

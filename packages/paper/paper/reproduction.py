@@ -1,7 +1,5 @@
 """The reproduction: which runs of which figures are missing, who makes them, and what they gave."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from paper.breaking import worded

@@ -1,8 +1,6 @@
 """The workloads of the paper's single-pair tests: perftest's `ib_write_bw` with four queue pairs, one way or both, and
 writes one at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """The TOML files of this package. Strings in some of them may be wrapped, and may have fields such as `{NAME}`."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

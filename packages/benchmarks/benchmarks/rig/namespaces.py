@@ -1,7 +1,5 @@
 """Network namespaces of tests and benchmarks that need real packets, such as two joined by veth pairs, one a plane."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

@@ -1,7 +1,5 @@
 """Profiles for tests: two or more hosts joined back to back, plane by plane, without switches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 DSCP = {

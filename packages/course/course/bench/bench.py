@@ -5,8 +5,6 @@ forward, and no more. It has no directives: the text of an included file could s
 change the lab's part of the program.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import signal

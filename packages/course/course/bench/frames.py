@@ -1,7 +1,5 @@
 """Frames with an outer IPv6 header: made, read back, and told to a reader."""
 
-from __future__ import annotations
-
 import ipaddress
 import struct
 from dataclasses import dataclass

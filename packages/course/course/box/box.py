@@ -1,7 +1,5 @@
 """The box from outside: starts the process, sends requests, waits with a limit, and reads answers with suspicion."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -4,8 +4,6 @@ The filter is a classic BPF program for seccomp (Linux `seccomp(2)`): any other 
 file, a socket, a process or a thread raises an ordinary error in the student's code, which the check can show.
 """
 
-from __future__ import annotations
-
 import platform
 
 from common.linux.bpf import JUMP_EQUAL, LOAD_WORD, RETURN, Line, Program, assemble

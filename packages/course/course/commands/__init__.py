@@ -1,7 +1,5 @@
 """Commands of the course, as `pyproject.toml` names them."""
 
-from __future__ import annotations
-
 from cli import COMPILER, CommandEntry
 
 COURSE = CommandEntry("the labs of the course, and which of them are done", "course.commands.course:register")

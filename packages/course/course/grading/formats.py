@@ -4,8 +4,6 @@ Gradescope: results.json of gradescope-autograders.readthedocs.io. Classroom 50:
 classroom50/result/v1, whose runner gives names and addresses in the environment. JUnit: the common subset of its XML.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import os

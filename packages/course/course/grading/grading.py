@@ -4,8 +4,6 @@ A result is valid for one digest of the file, one seed, one lab and one version 
 goes on where it was, and a file that was submitted again, or a lab that was changed, is graded again.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed

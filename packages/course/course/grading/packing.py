@@ -1,7 +1,5 @@
 """The archive that Gradescope takes: the project without tests and references, the installer, the grader."""
 
-from __future__ import annotations
-
 import io
 import stat
 import subprocess

@@ -5,8 +5,6 @@ of tokens longer than a window leaves a trace. Names, numbers and texts of a pro
 each: renaming hides nothing. It finds candidates for a talk, and proves nothing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import keyword
 import re

@@ -1,7 +1,5 @@
 """The files of a folder of submissions: a folder per student, in it the labs' files. Nothing in them is followed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Grades as tables: CSV of all tests, similar pairs, and one page with all scores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from urllib.parse import quote
 

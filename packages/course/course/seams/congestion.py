@@ -1,7 +1,5 @@
 """Lab 7: a congestion window. The student's class hears acknowledgements, marks and trims, and keeps `window`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from course.box.box import Box, BoxError

@@ -1,7 +1,5 @@
 """Checks of a trial that its journal can answer: the lab's tests and the scenario of a counterexample share them."""
 
-from __future__ import annotations
-
 from judging import Finding, Run, Span
 from judging.checks import check
 from judging.measures import goodput

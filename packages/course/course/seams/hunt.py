@@ -4,8 +4,6 @@ Only the timeline is drawn and shrunk. Fabric, load and phases stay those of the
 them.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The fate of each packet of a trial, written by the grader's side of a seam: the student's code cannot reach it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

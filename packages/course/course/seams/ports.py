@@ -1,7 +1,5 @@
 """Lab 8: a NIC that loses ports. The student's class tells peers which ports are up, and believes what peers tell."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

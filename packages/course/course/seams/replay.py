@@ -1,7 +1,5 @@
 """A student's class as a setting of `./lab run`: a counterexample's adapter file asks for it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

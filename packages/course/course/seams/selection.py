@@ -1,7 +1,5 @@
 """Labs 5 and 6: path selection. The student's class hears the fate of packets, and chooses paths or leaves them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """One run of a student's class in the transport, in virtual time: a case, a box, a journal and a log."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Commands for operators, as `pyproject.toml` names them."""
 
-from __future__ import annotations
-
 from cli import COMPILER, VIRTUAL, CommandEntry
 
 INCIDENT = CommandEntry(

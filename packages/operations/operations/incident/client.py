@@ -1,7 +1,5 @@
 """The asking side: starts the process that keeps an incident, and finds it again by its folder."""
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 from typing import Any

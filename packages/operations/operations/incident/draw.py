@@ -1,7 +1,5 @@
 """From a seed and a level to an incident: hidden faults and their places, harmless oddities, and the load."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field

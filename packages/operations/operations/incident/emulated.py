@@ -4,8 +4,6 @@ The faults are carried out by the same machinery as those of `./lab fault`, with
 instead of the lab's folder.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """The kinds of faults that an incident may hide. Each is complete in this table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -3,8 +3,6 @@
 The list of faults is in the memory of this process, and nothing writes it down before the end.
 """
 
-from __future__ import annotations
-
 import heapq
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

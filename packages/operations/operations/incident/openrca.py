@@ -4,8 +4,6 @@ The layout is that of its system Bank: `query.csv` with scoring points, `record.
 `telemetry/DATE/`. Components and reasons are those of `./lab incident answer`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta

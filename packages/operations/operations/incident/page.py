@@ -1,7 +1,5 @@
 """The end of an incident: the score, the truth with the evidence that shows it, and a page with a replay."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How right an answer is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

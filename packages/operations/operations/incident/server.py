@@ -1,7 +1,5 @@
 """The process that keeps an incident: it alone knows what is hidden. It ends with the answer as well."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence

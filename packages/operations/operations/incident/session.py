@@ -1,7 +1,5 @@
 """An incident under way: commands, the lab time that they take, and the answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Signs in the answers of tools: for each kind a function that finds it, without knowing what is hidden."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The world of an incident in virtual time: what is hidden is carried out here, and nothing writes it down."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

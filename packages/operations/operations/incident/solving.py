@@ -1,7 +1,5 @@
 """The recorded path of a fault, and what it shows: knows only what tools answer."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """The entries of a switch as the plan has them, and the wrong ones that an incident gives it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Answers of tools for people."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tools of an operator; answers are JSON. Each tool says what the devices say, and nothing of what is hidden."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice

@@ -1,7 +1,5 @@
 """The words of the tools: one parser for the command line, for recorded paths and for solvers."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections.abc import Callable, Mapping

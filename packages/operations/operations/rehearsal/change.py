@@ -1,7 +1,5 @@
 """A change file: a plan, steps with times, and what counts as noticed. Every complaint names file, line and choices."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Other orders of a change: the same steps, at the same instants, in another sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """Runs of a change on many seeds in virtual time, and what they say: how often the job notices, at which step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise

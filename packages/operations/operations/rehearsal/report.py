@@ -1,7 +1,5 @@
 """The report of a rehearsal: text, JSON, and a page with a replay of the worst run."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -5,8 +5,6 @@ that were read with their digests, and the places where an include was looked fo
 these are as they were.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """All phases in a row, with every intermediate form kept."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence

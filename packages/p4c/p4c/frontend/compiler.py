@@ -1,7 +1,5 @@
 """`compile_program`: the whole compiler behind one call, skipped where its result is already known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

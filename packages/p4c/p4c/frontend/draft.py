@@ -1,7 +1,5 @@
 """The program while it is lowered: finished parts of the model, and what still becomes part of it."""
 
-from __future__ import annotations
-
 from dataclasses import field
 
 from common.records import Mutable

@@ -1,7 +1,5 @@
 """Control flow while it is still structured: statements after lowering, before `emit/` turns them into nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import field
 

@@ -1,7 +1,5 @@
 """Every intermediate form as text (`--print`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path

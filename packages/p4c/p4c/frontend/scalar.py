@@ -4,8 +4,6 @@ BMv2 computes without limits of width and cuts only when a value is stored in a 
 leave its width is followed by a mask (unsigned) or a two's complement reduction (signed).
 """
 
-from __future__ import annotations
-
 from common.records import Frozen
 from p4c.frontend.check.types import BOOL, Bits, Type
 from p4c.model.expressions import Binary, Bool, Cast, Const, Expression, FieldRef, Kind, Local, Ternary, Unary

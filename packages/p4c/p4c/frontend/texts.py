@@ -1,7 +1,5 @@
 """The texts that a program is read from, and the places in them: positions, lines, columns."""
 
-from __future__ import annotations
-
 import re
 from array import array
 from bisect import bisect_right

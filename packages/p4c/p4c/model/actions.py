@@ -1,7 +1,5 @@
 """Actions and the primitives they are made of."""
 
-from __future__ import annotations
-
 from common.records import Frozen
 from p4c.model.expressions import Expression
 from p4c.model.externs import Calculation, Counter, FieldList, LearnList, Meter

@@ -5,8 +5,6 @@ the masks and casts that P4's fixed widths need (JSON_format.md, "General inform
 headers, stacks and unions have no other value than themselves.
 """
 
-from __future__ import annotations
-
 from p4c.model.headers import Field, Header, Stack, UnionStack
 from p4c.model.kind import Expression as Expression
 from p4c.model.kind import Kind as Kind

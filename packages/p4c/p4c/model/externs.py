@@ -1,7 +1,5 @@
 """Counters, meters, calculations, checksums and field lists."""
 
-from __future__ import annotations
-
 from common.records import Frozen
 from p4c.model.expressions import Expression, FieldRef
 from p4c.model.headers import Header

@@ -4,8 +4,6 @@ Definitions compare by identity: a program has one object for each. Indices are 
 dense from 0, independent of the ids in the JSON.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from common.records import Frozen

@@ -1,7 +1,5 @@
 """The metadata through which simple_switch and a program talk (docs/simple_switch.md of behavioral-model)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields
 

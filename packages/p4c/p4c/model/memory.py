@@ -5,8 +5,6 @@ counted by the native engine's structures, with the room that their array keeps 
 entry (about 1 KiB) are not counted: the control plane brings them with each entry that it writes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from common.records import Frozen

@@ -1,7 +1,5 @@
 """Parsers and deparsers."""
 
-from __future__ import annotations
-
 from common.records import Frozen
 from p4c.model.actions import Primitive
 from p4c.model.expressions import Expression, FieldRef, Kind, LastField

@@ -1,7 +1,5 @@
 """Match-action pipelines: tables, conditionals, and the nodes that lead from one to the next."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field
 

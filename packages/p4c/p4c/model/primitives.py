@@ -4,8 +4,6 @@
 target is a constant index into the action's primitives. `truth` is a bool, or data that is not 0.
 """
 
-from __future__ import annotations
-
 # One word an argument, in order.
 SIGNATURES: dict[str, tuple[str, ...]] = {
     "assign": ("lvalue", "data"),

@@ -1,7 +1,5 @@
 """A whole program, as an engine runs it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from common.records import Frozen

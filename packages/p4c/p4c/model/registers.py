@@ -1,7 +1,5 @@
 """Register arrays: the state that a program itself reads and writes, in expressions too."""
 
-from __future__ import annotations
-
 from common.records import Frozen
 from p4c.model.source import SourceInfo
 

@@ -1,7 +1,5 @@
 """Where in the P4 source a part of the program comes from."""
 
-from __future__ import annotations
-
 from common.records import Frozen
 
 

@@ -1,7 +1,5 @@
 """Commands of the reproduction, as `pyproject.toml` names them."""
 
-from __future__ import annotations
-
 from cli import VIRTUAL, CommandEntry
 
 REPRODUCE = CommandEntry(

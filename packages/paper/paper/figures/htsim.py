@@ -1,7 +1,5 @@
 """The validation set of public uet-htsim: a second oracle that anyone can run, on links of 100 Gb/s."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Table of section 5.2.1: the latency of 2-byte writes, which calibrates the model, and the rate of 32 KB writes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Run

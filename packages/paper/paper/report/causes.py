@@ -1,7 +1,5 @@
 """Why rows miss: each quantity that is farther off than 15 % has one cause, and each cause an experiment."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`reproduction.html`: one page that needs nothing else, with every figure drawn and compared."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging.reports import page

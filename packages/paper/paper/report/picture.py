@@ -1,7 +1,5 @@
 """A figure drawn: our curves as lines, the paper's points over them, in the paper's axes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from judging.reports.plots import RUNS, figure, in_legend, svg

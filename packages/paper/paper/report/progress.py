@@ -1,7 +1,5 @@
 """How far a reproduction is: a bar on a terminal, and a line per run."""
 
-from __future__ import annotations
-
 from rich.console import Console, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table

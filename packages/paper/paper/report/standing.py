@@ -1,7 +1,5 @@
 """How the figures stand together: the numbers at the top of the page and of `reproduction.json`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

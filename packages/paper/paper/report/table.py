@@ -1,7 +1,5 @@
 """The tables of a reproduction as rows of words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The text for a terminal: each quantity of figures that were asked for by name, or a line a figure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from common.terminal.columns import aligned

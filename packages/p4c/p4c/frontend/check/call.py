@@ -1,7 +1,5 @@
 """Calls: the callee, and the type of the result (specification, section 8.20)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from p4c.frontend.check import types as ty

@@ -1,7 +1,5 @@
 """The context that is handed on while a program is checked: scope, diagnostics, and the kind of block around."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

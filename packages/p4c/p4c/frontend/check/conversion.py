@@ -1,7 +1,5 @@
 """Implicit conversions, which the language makes without a cast."""
 
-from __future__ import annotations
-
 from p4c.frontend.check import types as ty
 from p4c.frontend.check.context import CheckContext
 from p4c.frontend.check.fold import fit

@@ -1,7 +1,5 @@
 """Arithmetic on compile-time values, with the widths of P4 (specification, section 8)."""
 
-from __future__ import annotations
-
 import operator as op
 
 from p4c.frontend.check.types import INT, Bits, Type, truncate

@@ -1,7 +1,5 @@
 """Left values: variables, writable parameters, and parts of them."""
 
-from __future__ import annotations
-
 from p4c.frontend.check.context import CheckContext
 from p4c.frontend.check.types import ANY, StackType
 from p4c.frontend.diagnostics import article

@@ -1,7 +1,5 @@
 """Types as written, worked out: widths, sizes of stacks, type arguments."""
 
-from __future__ import annotations
-
 from p4c.frontend.check import types as ty
 from p4c.frontend.check.context import CheckContext
 from p4c.frontend.diagnostics import SourceSpan, brief, count

@@ -4,8 +4,6 @@ The graph is built from the end: every statement is told its following node, so 
 Runs of primitives between tables become one action each, in a table without key, as BMv2 has it.
 """
 
-from __future__ import annotations
-
 from dataclasses import field
 
 from common.records import Mutable

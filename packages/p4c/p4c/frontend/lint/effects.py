@@ -4,8 +4,6 @@ A header's bit says that it is valid, a local variable's that it has a value. El
 copies that a call makes of its arguments are silent: nothing is asked of them, but their validity tells of others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Set
 
 from p4c.model import parsers

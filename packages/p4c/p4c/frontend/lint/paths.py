@@ -1,7 +1,5 @@
 """The walk over all paths of a program: parser, ingress, egress, with what may hold at each point."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Warnings that need all paths of a compiled program."""
 
-from __future__ import annotations
-
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan
 from p4c.frontend.draft import Draft
 from p4c.frontend.lint.paths import DROP, Paths, Place

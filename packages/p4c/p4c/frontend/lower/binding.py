@@ -1,7 +1,5 @@
 """Arguments of nested controls and parsers: by reference where a copy would behave the same."""
 
-from __future__ import annotations
-
 from p4c.frontend.check.scope import Callee, ParameterInfo
 from p4c.frontend.lower.assignment import assign, evaluated, pinned, reset_headers
 from p4c.frontend.lower.context import LowerContext, RefusalError

@@ -1,7 +1,5 @@
 """Controls and their instances: a block's declarations, and controls applied in place."""
 
-from __future__ import annotations
-
 from p4c.frontend.check.scope import Callee, Symbol
 from p4c.frontend.check.types import ApplicableType, Extern, Type
 from p4c.frontend.diagnostics import SourceSpan

@@ -1,7 +1,5 @@
 """The context that is handed on while a program is lowered: program, frame, diagnostics, output."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The deparser: the one order in which BMv2 emits headers."""
 
-from __future__ import annotations
-
 from p4c.frontend.flow import Apply, Branch, Emit, Flow, Leave, Region, Step
 from p4c.frontend.lower.block import control_body
 from p4c.frontend.lower.context import LowerContext, Methods, RefusalError

@@ -1,7 +1,5 @@
 """Inlining: functions and actions called by name, in place, with their parameters."""
 
-from __future__ import annotations
-
 from p4c.frontend.check.scope import Callee, ParameterInfo, Symbol
 from p4c.frontend.check.types import VOID, strip
 from p4c.frontend.declared import DeclaredAction

@@ -1,7 +1,5 @@
 """Extern objects: counters, meters, registers and profiles, made and used."""
 
-from __future__ import annotations
-
 from p4c.frontend.check.scope import Callee
 from p4c.frontend.check.types import Bits, EnumValue, Extern, strip
 from p4c.frontend.declared import Declared, DeclaredCounter, DeclaredMeter, DeclaredProfile, DeclaredRegister

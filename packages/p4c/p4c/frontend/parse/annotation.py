@@ -1,7 +1,5 @@
 """Annotations: bodies kept as text, and as expressions where the body is a list of expressions."""
 
-from __future__ import annotations
-
 from p4c.frontend.parse import ast
 from p4c.frontend.parse.cursor import Cursor
 from p4c.frontend.parse.expression import read_expression

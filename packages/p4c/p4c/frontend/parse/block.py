@@ -1,7 +1,5 @@
 """Controls, parsers and the actions, tables and value sets in them (specification, chapters 13 and 14)."""
 
-from __future__ import annotations
-
 from p4c.frontend.parse import ast
 from p4c.frontend.parse.annotation import read_annotations
 from p4c.frontend.parse.cursor import Cursor, SyntaxFailureError

@@ -1,7 +1,5 @@
 """Integer expressions of `#if` and `#elif`, with C's meaning: names that are not macros count as 0."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Expressions by precedence climbing (specification, chapter 8), and the types in them: each may contain the other."""
 
-from __future__ import annotations
-
 from p4c.frontend.parse import ast
 from p4c.frontend.parse.cursor import BASE_TYPES, RESERVED, SOFT, Cursor
 from p4c.frontend.parse.lexer import integer

@@ -1,7 +1,5 @@
 """Characters to tokens (P4_16 specification, section 6.3), line structure kept for the preprocessor."""
 
-from __future__ import annotations
-
 import re
 from array import array
 

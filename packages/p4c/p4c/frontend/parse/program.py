@@ -1,7 +1,5 @@
 """Tokens to a program; after a syntax error reading goes on with the next declaration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan

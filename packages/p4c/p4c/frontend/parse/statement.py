@@ -1,7 +1,5 @@
 """Statements (specification, chapter 12), and the declarations that may stand among them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from p4c.frontend.diagnostics import SourceSpan

@@ -1,7 +1,5 @@
 """actions, and the primitives that parsers and deparsers call."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Expressions and the type-value objects they are made of."""
 
-from __future__ import annotations
-
 from p4c.model import expressions as ex
 from p4c.model.headers import Header, HeaderType, Stack, Union, UnionStack
 from p4c.model.loading.cursor import JsonCursor

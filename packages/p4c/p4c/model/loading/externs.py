@@ -1,7 +1,5 @@
 """counter_arrays, meter_arrays, register_arrays, calculations, checksums, field_lists; refused externs."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from p4c.model import externs

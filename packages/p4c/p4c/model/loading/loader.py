@@ -1,7 +1,5 @@
 """The whole file."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

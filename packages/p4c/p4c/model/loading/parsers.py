@@ -1,7 +1,5 @@
 """parsers and deparsers."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from p4c.model import parsers

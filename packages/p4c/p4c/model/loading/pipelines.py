@@ -1,7 +1,5 @@
 """pipelines: action profiles, tables with their initial entries, conditionals, action calls."""
 
-from __future__ import annotations
-
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 

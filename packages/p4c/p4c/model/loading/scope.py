@@ -1,7 +1,5 @@
 """Names and ids declared so far, while a file is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """The whole document, BMv2 JSON version 2.23 (behavioral-model's docs/JSON_format.md), with p4c's conventions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any

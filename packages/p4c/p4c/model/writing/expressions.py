@@ -1,7 +1,5 @@
 """Expressions and the parameters of primitives, as type-value objects."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from p4c.model import expressions as ex

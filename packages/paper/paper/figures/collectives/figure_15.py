@@ -1,7 +1,5 @@
 """Figure 15: NCCL's sendrecv among 42K GPUs, here among 8."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

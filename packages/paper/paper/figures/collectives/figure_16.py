@@ -1,7 +1,5 @@
 """Figure 16: ring all-reduce of 64 NICs with random loss."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

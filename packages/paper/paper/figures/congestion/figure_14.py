@@ -1,7 +1,5 @@
 """Figure 14: a flow leaves a path by ECN alone when another flow is confined to it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Figure 18: seven hosts write to one, beside a victim flow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

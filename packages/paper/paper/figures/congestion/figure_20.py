@@ -1,7 +1,5 @@
 """Figure 20: eight hosts write to eight others, each to one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Run

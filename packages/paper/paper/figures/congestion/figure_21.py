@@ -1,7 +1,5 @@
 """Figure 21: the incast of figure 18 under PFC alone, beside MRC."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from paper.figure import Part

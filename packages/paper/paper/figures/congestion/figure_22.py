@@ -1,7 +1,5 @@
 """Figure 22: fifteen flows to one host, begun one by one, under three settings of DCQCN."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Figure 10: a leaf (T0) goes down under two hosts that talk through it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Run

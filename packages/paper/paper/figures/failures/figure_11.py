@@ -1,7 +1,5 @@
 """Figure 11: a spine (T1) stops and comes back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Run

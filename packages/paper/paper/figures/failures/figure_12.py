@@ -1,7 +1,5 @@
 """Figures 12 and 13: a path begins to lose a fifth of its packets, and another takes over."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

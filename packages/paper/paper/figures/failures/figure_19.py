@@ -1,7 +1,5 @@
 """Figure 19: failures between leaves and spines under a NIC of one plane (Thor Ultra)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Run

@@ -1,7 +1,5 @@
 """Figure 9a: links between a NIC and its leaves go down one by one and come back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Run

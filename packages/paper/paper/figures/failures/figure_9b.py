@@ -1,7 +1,5 @@
 """Figure 9b: half of a NIC's links flap at the same time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Run

@@ -1,7 +1,5 @@
 """Figure 9c: twenty links between leaves and spines go down, a second apart."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
 

@@ -1,7 +1,5 @@
 """Figure 9d: eight links between leaves and spines go down at once and come back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Run

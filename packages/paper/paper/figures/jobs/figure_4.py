@@ -1,7 +1,5 @@
 """Figure 4: what a job loses when it starts on a fabric with bad links, without a denylist."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Run

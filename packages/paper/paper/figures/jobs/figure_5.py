@@ -1,7 +1,5 @@
 """Figure 5: links between leaves and spines that flap all the time under a job."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Run

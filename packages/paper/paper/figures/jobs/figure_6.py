@@ -1,7 +1,5 @@
 """Figures 6 and 7: a transceiver of a leaf flaps and takes a port from each of three NICs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judging import Run

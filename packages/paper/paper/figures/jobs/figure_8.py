@@ -4,8 +4,6 @@ The paper's jobs had 50,000 and 75,000 GPUs. Here a queue pair has all of the 51
 are few NICs, so what is compared is per queue pair, per NIC, or a share.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 
