@@ -1,5 +1,6 @@
 """Rings of the tests: what ring 0 refuses, the order of the slow tests, and what a budget leaves out."""
 
+import json
 import os
 import re
 import subprocess
@@ -99,6 +100,13 @@ def test_a_test_that_takes_long_is_slow_unless_it_is_the_one_of_its_kind(tmp_pat
     assert passed == {"test_dear_and_the_one_of_its_kind"}
     known = {f"tests/test_small.py::{name}": cost for name, cost in (("test_dear", 3), ("test_many[0]", 500))}
     assert Costs.read(tmp_path).seconds == known, "renewed is what ran"
+
+
+def test_each_record_is_of_a_test_that_is_there() -> None:
+    """A test takes its record along when its name changes, or rings 0 and 1 run it however long it takes."""
+    for file, table in json.loads((ROOT / FILE).read_text()).items():
+        text = (ROOT / file).read_text()
+        assert not [test for test in table if not re.search(rf"\b{re.split('[:[]', test)[0]}\b", text)], file
 
 
 def test_of_the_dear_cases_of_a_test_the_cheapest_stays_in_ring_1() -> None:

@@ -109,6 +109,7 @@ def test_a_copy_that_was_edited_is_said_to_be_another(tmp_path: Path, capsys: py
     assert (run / "verdict.json").read_text() == first
 
 
+@pytest.mark.smoke  # no other test of ring 1 has the former
 def test_a_fuller_journal_is_not_replaced_by_a_lesser_one_which_makes_a_run_unknown_and_not_false(runs: Path) -> None:
     run = find(runs, "latest")
     whole = (run / "journal.jsonl").read_bytes()
