@@ -317,6 +317,10 @@ class _Writer:
         for a in x.annotations:
             if a.name == "max_group_size":
                 made.add("max_group_size", _number_in(a))
+            elif a.name == "selector_size_semantics" and a.source.strip('"') in ("sum_of_weights", "sum_of_members"):
+                weight = next((_number_in(w) for w in x.annotations if w.name == "max_member_weight"), None)
+                semantics = TextMessage().add("max_member_weight", weight if "members" in a.source else None)
+                made.add(a.source.strip('"'), semantics)
         return made
 
     def _counter(self, c: DeclaredCounter) -> TextMessage:

@@ -45,7 +45,7 @@ def _scalar(value: Scalar) -> str:
     if isinstance(value, str):
         value = value.encode()
     if isinstance(value, bytes):
-        return '"' + "".join(_byte(b) for b in value) + '"'
+        return '"' + "".join([_BYTES[b] for b in value]) + '"'
     return str(value)
 
 
@@ -55,3 +55,6 @@ def _byte(b: int) -> str:
     if b == 0x0A:
         return "\\n"
     return chr(b) if 0x20 <= b < 0x7F else f"\\{b:03o}"
+
+
+_BYTES = [_byte(b) for b in range(256)]

@@ -7,15 +7,16 @@ copies that a call makes of its arguments are silent: nothing is asked of them, 
 from collections.abc import Iterator, Set
 
 from p4c.model import parsers
-from p4c.model.actions import Primitive, Vector
+from p4c.model.actions import Action, Primitive, Vector
 from p4c.model.expressions import Binary, Const, Expression, FieldRef, Local, Ternary, Unary, ValidBit
 from p4c.model.externs import Calculation, FieldInput, FieldList, HeaderInput, LearnList
-from p4c.model.headers import Header
+from p4c.model.headers import Header, Stack, Union
 from p4c.model.parsers import Extract, Operation, Verify
 from p4c.model.primitives import SIGNATURES
 from p4c.model.program import Program
 
 SCALARS = "scalars"
+DROPS = ("mark_to_drop", "drop")
 USER_METADATA = "userMetadata."  # begins the names of fields of `scalars` that are no variables
 
 
@@ -42,17 +43,19 @@ class Effects:
                 self.of_field[field_key(FieldRef(self.scalars, f))] = self._bit(f.name)
         self.variables = (1 << len(self.names)) - 1 - self.headers
         known = program.intrinsics
+        self.egress_spec = field_key(known.egress_spec)
         for place in (known.egress_spec, known.egress_port, known.mcast_grp):
             if place is not None:
                 self.of_field[field_key(place)] = self._bit(place.field.name)
         self.metadata = (1 << len(self.names)) - 1 - self.headers - self.variables
         self._needs: dict[int, int] = {}
         self._primitives: dict[int, tuple[int, int, FieldRef | None]] = {}
+        self._actions: dict[int, tuple[int, set[int]]] = {}
+        tables = {t.name for t in program.tables}
         self.keys = {  # variables that only take the key of a table
             f.index
-            for t in program.tables
             for f in (self.scalars.type.fields if self.scalars is not None else ())
-            if f.name.startswith(f"{t.name}.key")
+            if ".key" in f.name and f.name[: f.name.rindex(".key")] in tables
         }
 
     def _bit(self, name: str) -> int:
@@ -70,17 +73,17 @@ class Effects:
 
     def needs(self, e: Expression) -> int:
         """The bits that reading `e` asks for, without those that a part of it makes sure of first."""
+        kind = type(e)
+        if kind is FieldRef:
+            return self.place(e)
+        if kind is Const or kind is Local or kind is ValidBit or kind is Header:
+            return 0
         found = self._needs.get(id(e))
         if found is None:
             found = self._needs[id(e)] = self._work_out(e)
         return found
 
     def _work_out(self, e: Expression) -> int:
-        kind = type(e)
-        if kind is FieldRef:
-            return self.place(e)
-        if kind in (Const, Local, ValidBit, Header):
-            return 0
         if isinstance(e, Binary):
             right = self.needs(e.right)
             if e.op in ("and", "or"):
@@ -150,6 +153,24 @@ class Effects:
         if written is not None and written.header is self.scalars and written.field.index in self.keys:
             needed, looked_at = needed & self.variables, looked_at | needed
         return needed, looked_at, written
+
+    def of_action(self, action: Action) -> tuple[int, set[int]]:
+        """The bits that an action may ask for or change, all where it makes headers or exits; the fields it writes."""
+        found = self._actions.get(action.id)
+        if found is None:
+            bits, keys = 0, set()
+            for p in action.primitives:
+                needed, _, written = self.of_primitive(p)
+                bits |= needed
+                if written is not None:
+                    bits |= self.place(written)
+                    keys.add(field_key(written))
+                elif p.op == "exit" or (p.args and isinstance(p.args[0], Header | Stack | Union)):
+                    bits = -1
+                elif p.op in DROPS:
+                    keys.add(self.egress_spec)
+            found = self._actions[action.id] = bits, keys
+        return found
 
     def of_operation(self, o: Operation) -> int:
         """The bits that an operation of a parser state needs to read."""

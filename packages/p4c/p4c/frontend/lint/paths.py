@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.draft import Draft
-from p4c.frontend.lint.effects import USER_METADATA, Effects, field_key
+from p4c.frontend.lint.effects import DROPS, USER_METADATA, Effects, field_key
 from p4c.frontend.lint.worlds import Facts, Worlds
 from p4c.model.actions import Action, Primitive
 from p4c.model.expressions import Binary, Bool, Const, Expression, FieldRef, Unary, ValidBit
@@ -37,7 +37,7 @@ class Paths:
         self.told = {p.name: _told(p) for p in (program.ingress, program.egress)}  # of which fields facts are of use
         self.told["ingress"] |= self.told["egress"]
         for pipeline in self.told.values():
-            pipeline |= {field_key(p) for p in (program.intrinsics.egress_spec, program.intrinsics.instance_type)}
+            pipeline |= {self.effects.egress_spec, field_key(program.intrinsics.instance_type)}
         self.tested: set[int] = set()
         self.orders = {p.name: _in_order(p) for p in (program.ingress, program.egress)}
         self.instance_type = field_key(program.intrinsics.instance_type)
@@ -60,7 +60,7 @@ class Paths:
         zero = dict.fromkeys(self._zeroed(), (True, _ALONE))
         parsed = self.parser(Worlds(focus, {(0, 0): (sure, sure, zero)}))
         known = self.program.intrinsics
-        kind, spec = self.instance_type, field_key(known.egress_spec)
+        kind, spec = self.instance_type, self.effects.egress_spec
         start = self.pipeline(self.program.ingress, parsed)
         if all(target != known.mcast_grp for _, _, target in self.writes):
             start = start.learn(spec, False, frozenset({DROP}))
@@ -185,6 +185,10 @@ class Paths:
 
     def action(self, action: Action, worlds: Worlds) -> Worlds:
         """The worlds after the action; those at an exit go to `ended`."""
+        if self.focus:
+            bits, keys = self.effects.of_action(action)
+            if not bits & self.focus and keys.isdisjoint(self.tested):
+                return worlds
         waiting: dict[int, Worlds] = {}
         for position, p in enumerate(action.primitives):
             if position in waiting:
@@ -230,8 +234,8 @@ class Paths:
             return self.make(worlds, first, p.op == "add_header")
         if p.op in _CLONES:
             self.cloned.add(_CLONES[p.op])
-        elif p.op in ("mark_to_drop", "drop"):
-            return worlds.put(field_key(self.program.intrinsics.egress_spec), True, frozenset({DROP}))
+        elif p.op in DROPS:
+            return worlds.put(self.effects.egress_spec, True, frozenset({DROP}))
         return worlds
 
     def pipeline(self, pipeline: Pipeline, worlds: Worlds) -> Worlds:
@@ -414,4 +418,4 @@ def _following(node: Node) -> list[str | None]:
         return [node.if_true, node.if_false]
     if isinstance(node, ActionCallNode):
         return [node.next]
-    return [node.next_hit, node.next_miss, node.next_without_action, *node.next_by_action.values()]
+    return [node.next_hit, node.next_miss, node.next_without_action, *{*node.next_by_action.values()}]

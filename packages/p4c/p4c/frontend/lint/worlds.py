@@ -39,12 +39,13 @@ class Worlds:
 
     def join(self, *more: Worlds) -> Worlds:
         """What may hold where these paths meet."""
-        others = [other for other in more if other.cases]
-        if not others:
-            return self
-        if not self.cases and len(others) == 1:
-            return others[0]
-        return self.of([*self.cases.values(), *(case for other in others for case in other.cases.values())])
+        worlds = self
+        for other in more:
+            if not worlds.cases:
+                worlds = other
+            elif other.cases and other.cases is not worlds.cases:
+                worlds = worlds.of([*worlds.cases.values(), *other.cases.values()])
+        return worlds
 
     @property
     def nowhere(self) -> Worlds:
@@ -66,7 +67,11 @@ class Worlds:
 
     def bits(self, clear: int, sure: int, possible: int) -> Worlds:
         """The worlds after the bits of `clear` have changed to what is set in the others."""
-        return self.of((s & ~clear | sure, p & ~clear | possible | sure, f) for s, p, f in self.cases.values())
+        possible |= sure
+        if (clear | possible) & self.focus:
+            return self.of([(s & ~clear | sure, p & ~clear | possible, f) for s, p, f in self.cases.values()])
+        made = {k: (s & ~clear | sure, p & ~clear | possible, f) for k, (s, p, f) in self.cases.items()}
+        return Worlds(self.focus, made)
 
     def where(self, bit: int, is_set: bool = True) -> Worlds:
         """The worlds in which the bit can be set, or can be not set."""

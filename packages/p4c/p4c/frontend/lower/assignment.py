@@ -42,10 +42,10 @@ def _assign_members(
     cx: LowerContext, targets: list[values.Value], sources: list[values.Value], span: SourceSpan
 ) -> None:
     """Member by member; sources that an earlier assignment would change are saved first."""
-    written = set().union(*(values.storage_names(t) for t in targets)) if targets else set()
+    written = set().union(*(values.storage_names(t) for t in targets)) if len(targets) > 1 else set()
     saved: list[tuple[values.Value, values.Value]] = []
     for target, source in zip(targets, sources, strict=True):
-        if isinstance(source, Scalar) and written & values.storage_names(source) and len(targets) > 1:
+        if written and isinstance(source, Scalar) and written & values.storage_names(source):
             kept = temporary(cx, source.type)
             assign_scalar(cx, kept, source, span)
             saved.append((target, kept))
@@ -119,8 +119,11 @@ def evaluated(cx: LowerContext, *items: tuple[ast.Expression, bool]) -> list[val
     """Expressions in order, each a place (True) or a value; side effects of later ones do not change earlier ones."""
     parts: list[tuple[values.Value, list[Flow]]] = []
     for e, _ in items:
-        with cx.apart() as made:
-            parts.append((cx.value_of(e), made))
+        outer, cx.out = cx.out, []
+        try:
+            parts.append((cx.value_of(e), cx.out))
+        finally:
+            cx.out = outer
     ordered: list[values.Value] = []
     for position, (value, made) in enumerate(parts):
         cx.out.extend(made)

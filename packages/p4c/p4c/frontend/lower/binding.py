@@ -35,11 +35,12 @@ def bind_block(cx: LowerContext, block: BlockValue, e: ast.CallExpression, calle
     values: list[Value | None] = []
     for argument in callee.arguments:
         values.append(None if argument is None or isinstance(argument, ast.Default) else next(places))
+    names = [set() if value is None else storage_names(value) for value in values]
     back: list[tuple[Value, Value]] = []
     bound: list[Value] = []
     for index, (value, info) in enumerate(zip(values, infos, strict=True)):
         span = e.span
-        by_reference = value is not None and _referable(value) and not _overlaps(index, values, infos)
+        by_reference = value is not None and _referable(value) and not _overlaps(index, names, infos)
         if value is not None and by_reference:
             bound.append(value)
             if info.direction == "out":
@@ -74,18 +75,14 @@ def _referable(value: Value) -> bool:
     return not isinstance(value, Scalar) or isinstance(value.of, FieldRef | Const)
 
 
-def _overlaps(index: int, values: list[Value | None], infos: list[ParameterInfo]) -> bool:
-    mine = values[index]
-    if mine is None:
-        return False
+def _overlaps(index: int, names: list[set[str]], infos: list[ParameterInfo]) -> bool:
+    """Whether the argument shares storage, by its `names`, with another, and one of the two is written."""
     writes = infos[index].direction in ("out", "inout")
-    names = storage_names(mine)
-    for other, (value, info) in enumerate(zip(values, infos, strict=True)):
-        if other == index or value is None or not (writes or info.direction in ("out", "inout")):
-            continue
-        if names & storage_names(value):
-            return True
-    return False
+    return any(
+        names[index] & other
+        for place, (other, info) in enumerate(zip(names, infos, strict=True))
+        if place != index and (writes or info.direction in ("out", "inout"))
+    )
 
 
 def _alike(a: list[Value], b: list[Value]) -> bool:
