@@ -11,18 +11,15 @@ from switch.reference import ReferenceEngine, Trace
 ENGINES = ("reference", "native")
 
 
-def read_program(path: Path, includable: frozenset[Path] | None = None) -> Program:
-    """Read and, if need be, compile. Raises ModelError for a file that is no program, and the compiler's own errors.
-
-    `includable` are the only files that the program may include; None: any file.
-    """
+def read_program(path: Path) -> Program:
+    """Read and, if need be, compile. Raises ModelError for a file that is no program, and the compiler's own errors."""
     if path.suffix != ".p4":
         return load(path)
     try:
         compiler = importlib.import_module("p4c.frontend.compiler")
     except ModuleNotFoundError as error:
         raise ModelError(f"{path}: the compiler is not installed; give the BMv2 JSON of the program instead") from error
-    compiled = compiler.compile_program(path, includable=includable)
+    compiled = compiler.compile_program(path)
     return load(compiled.json if isinstance(compiled.json, dict) else json.loads(compiled.json))
 
 

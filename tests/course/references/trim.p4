@@ -4,8 +4,8 @@ register<bit<32>>(512) waiting;
 
 control Trim(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bit<32> depth;
-    bit<32> most;
-    bit<6> mark;
+    bit<32> most = 0;
+    bit<6> mark = 0;
 
     action limit(bit<32> packets, bit<6> dscp) {
         most = packets;

@@ -36,8 +36,8 @@ control LabIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     apply {
-        standard_metadata.priority = hdr.ipv6.dscp == 10 ? 3w0 : 3w7;
-        if (lab_ports.apply().hit) {
+        standard_metadata.priority = hdr.ipv6.isValid() && hdr.ipv6.dscp == 10 ? 3w0 : 3w7;
+        if (lab_ports.apply().hit && hdr.ipv6.isValid()) {
             trim.apply(hdr, meta, standard_metadata);
         }
     }

@@ -6,7 +6,6 @@ change the lab's part of the program.
 """
 
 import io
-import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,11 +17,11 @@ from common import files
 from common.quoting import command
 from course.box.box import BoxError
 from course.exercise import StudentWork, typed
-from p4c import STANDARD_INCLUDE, CompileError, Diagnostics, tokenize
-from p4c.model import ModelError, Program
+from p4c import STANDARD_INCLUDE, CompileError, Diagnostics, compile_program, tokenize
+from p4c.model import ModelError, Program, load
 from switch import EngineError, PortConfig, Transmitted
 from switch.reference import ReferenceEngine
-from switch.stf import Add, StfControl, StfError, parse, read_program
+from switch.stf import Add, StfControl, StfError, parse
 
 FOLDER = Path(__file__).parent
 PARTS = FOLDER.parents[3] / "p4" / "parts"
@@ -32,7 +31,6 @@ COMPILE_S = 20
 PORTS = range(1, 9)
 EVENTS_MAX = 20_000
 SOURCE_BYTES_MAX = 32 << 10
-TABLE = re.compile(r"\btable\s+(\w+)")
 
 
 @contextmanager
@@ -86,7 +84,10 @@ def compiled(work: StudentWork, around: str) -> Program:
         try:
             with within(COMPILE_S, "compiling"):
                 path, student = assembled(work, around)
-                return read_program(path, SHARED | {student})
+                made = compile_program(path, includable=SHARED | {student})
+                if made.warnings:
+                    raise BoxError(f"{made.warnings}\nwarnings are errors in a lab")
+                return load(made.json)
         except (BoxError, CompileError, ModelError, RecursionError) as error:
             return str(error).replace(f"{work.folder}/", "")
 
@@ -112,11 +113,6 @@ class Bench:
                 if isinstance(statement, Add):
                     control.apply(statement)
         except (StfError, EngineError, ModelError) as error:
-            unused = [name for name in TABLE.findall(work.source) if f"'{name}' does not exist" in str(error)]
-            if unused:
-                raise BoxError(
-                    f"{work.path.name}: table {unused[0]} is never applied: write {unused[0]}.apply()"
-                ) from None
             raise BoxError(f"{work.path.name}: the lab's entries don't fit: {error}") from error
 
     def send(self, port: int, frame: bytes) -> None:
