@@ -61,6 +61,8 @@ def wildcard(field: FieldInfo) -> Match:
 
 
 def _integer(table: TableInfo, field: FieldInfo, value: bytes, part: str = "") -> int:
+    if field.translation is not None:
+        return field.translation.number(value, f"{table}: field {field}{part}")
     result = int.from_bytes(value, "big")
     if not value or result >> field.bits:
         raise misfit(value, field.bits, f"{table}: field {field}{part}")
@@ -144,7 +146,9 @@ def decode_action(
     arguments = []
     for info, param in zip(action.params, params, strict=True):
         value = int.from_bytes(param.value, "big")
-        if not param.value or value >> info.bits:
+        if info.translation is not None:
+            value = info.translation.number(param.value, f"{owner}: action {action.name}: parameter {info}")
+        elif not param.value or value >> info.bits:
             raise misfit(param.value, info.bits, f"{owner}: action {action.name}: parameter {info}")
         arguments.append(value)
     return ActionCall(action.name, tuple(arguments))
@@ -197,7 +201,7 @@ def encode_key(table: TableInfo, matches: Iterable[Match], priority: int) -> tup
 def _encode_match(field: FieldInfo, match: Match) -> bytes | None:
     """The body of the match kind's own message; None for a don't-care match."""
     if isinstance(match, Exact):
-        return wire.block(_VALUE, encode(match.value))
+        return wire.block(_VALUE, field.value(match.value))
     if isinstance(match, Lpm):
         if not match.prefix_len:
             return None
@@ -212,14 +216,16 @@ def _encode_match(field: FieldInfo, match: Match) -> bytes | None:
         return wire.block(_LOW, encode(match.low)) + wire.block(_HIGH, encode(match.high))
     if match.value is None:
         return None
-    return wire.block(_VALUE, encode(match.value))
+    return wire.block(_VALUE, field.value(match.value))
 
 
 def encode_action(action: ActionInfo, arguments: Iterable[int]) -> bytes:
     """A serialised p4.v1.Action."""
     parts = [_ACTION_ID, wire.varint(action.id)]
     for info, argument in zip(action.params, arguments, strict=True):
-        parts.append(wire.block(_PARAMS, _PARAM_ID + wire.varint(info.id) + wire.block(_PARAM_VALUE, encode(argument))))
+        parts.append(
+            wire.block(_PARAMS, _PARAM_ID + wire.varint(info.id) + wire.block(_PARAM_VALUE, info.value(argument)))
+        )
     return b"".join(parts)
 
 

@@ -3,7 +3,8 @@
 A message that is longer cannot be carried out, and reading it would cost memory and time on behalf of any client.
 """
 
-from switch.p4rt.p4info import P4Info
+from switch.p4rt.p4info import FieldInfo, P4Info
+from switch.p4rt.translation import NAME_BYTES_MAX
 
 MESSAGE_BYTES_MAX = 32 << 20
 """Of any message: a program of 24 MiB with its P4Info (`SetForwardingPipelineConfig`)."""
@@ -36,13 +37,17 @@ def write_bytes_max(p4info: P4Info) -> int:
     answer beside the first wildcard of each kind: each table's size times its largest entry, and the arrays."""
     total = 0
     for table in p4info.tables.values():
-        values = sum(_FIELD_BYTES + 2 * field.bits // 8 for field in table.fields)
-        actions = [sum(_FIELD_BYTES + p.bits // 8 for p in action.params) for action in table.actions.values()]
+        values = sum(_FIELD_BYTES + 2 * _bytes(field) for field in table.fields)
+        actions = [sum(_FIELD_BYTES + _bytes(p) for p in action.params) for action in table.actions.values()]
         total += (table.size or _ENTRIES) * (_ENTRY_BYTES + values + max(actions, default=0))
     for array in (*p4info.counters.values(), *p4info.meters.values(), *p4info.registers.values()):
         total += array.size * (_ENTRY_BYTES + array.bits // 8)
     for profile in p4info.profiles.values():
         total += (profile.size or _ENTRIES) * (_ENTRY_BYTES + (profile.max_group_size or 1) * _FIELD_BYTES)
     for value_set in p4info.value_sets.values():
-        total += value_set.size * sum(_FIELD_BYTES + field.bits // 8 for field in value_set.fields)
+        total += value_set.size * sum(_FIELD_BYTES + _bytes(field) for field in value_set.fields)
     return min(max(total, MESSAGE_BYTES_MIN), MESSAGE_BYTES_MAX)
+
+
+def _bytes(field: FieldInfo) -> int:
+    return field.bits // 8 if field.bits else NAME_BYTES_MAX

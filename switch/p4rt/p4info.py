@@ -15,8 +15,10 @@ from google.protobuf.message import DecodeError
 from common.records import Frozen
 from switch.engine import FRAME_BYTES_MAX
 from switch.p4rt.bindings import p4info_pb2
+from switch.p4rt.bytestring import decode, encode
 from switch.p4rt.errors import choices, invalid, unimplemented
 from switch.p4rt.p4data import DigestInfo, digest_info
+from switch.p4rt.translation import Translation
 
 # Checked once, before an object is looked up by its id: later, a wrong id would break a request in the middle.
 Objects = Mapping[int, Any]
@@ -142,13 +144,32 @@ class FieldInfo(Frozen):
     bits: int
     index: int
     kind: MatchKind | None = None
+    translation: Translation | None = None  # then `bits` are those of a controller, 0 for names
+
+    @property
+    def width(self) -> int:
+        """In the data plane."""
+        return self.bits if self.translation is None else self.translation.bits
+
+    def number(self, value: bytes, what: str) -> int:
+        """What a controller's bytes mean. Raises P4RuntimeError naming `what`."""
+        return decode(value, self.bits, what) if self.translation is None else self.translation.number(value, what)
+
+    def value(self, number: int) -> bytes:
+        """The bytes for a controller."""
+        return encode(number) if self.translation is None else self.translation.value(number)
+
+    @property
+    def typed(self) -> str:
+        """The type as controllers see it, for messages."""
+        return f"bit<{self.bits}>" if self.bits else f"string {self.translation.name}" if self.translation else ""
 
     @property
     def max(self) -> int:
         return (1 << self.bits) - 1
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.kind.word}, bit<{self.bits}>)" if self.kind else f"{self.name} (bit<{self.bits}>)"
+        return f"{self.name} ({self.kind.word}, {self.typed})" if self.kind else f"{self.name} ({self.typed})"
 
 
 class ActionInfo(Frozen):
@@ -160,7 +181,7 @@ class ActionInfo(Frozen):
     params: tuple[FieldInfo, ...]
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(f'{p.name}: bit<{p.bits}>' for p in self.params)})"
+        return f"{self.name}({', '.join(f'{p.name}: {p.typed}' for p in self.params)})"
 
 
 class ProfileInfo(Frozen):
@@ -236,7 +257,10 @@ class PacketHeader(Frozen):
 
     name: str
     fields: tuple[FieldInfo, ...]
-    bits: int
+
+    @property
+    def bits(self) -> int:
+        return sum(field.width for field in self.fields)
 
 
 # Empty objects are the dearest: 350 times their size as bytes, 90 times as text. Programs have some kilobytes.
@@ -265,24 +289,31 @@ class P4Info:
         self.message = message
         self.name: str = message.pkg_info.name
         self.arch: str = message.pkg_info.arch
-        self.actions = {item.preamble.id: _action(item) for item in message.actions}
+        self.translations = {
+            name: Translation(name, spec)
+            for name, spec in message.type_info.new_types.items()
+            if spec.HasField("translated_type")
+        }
+        self.actions = {item.preamble.id: self._action(item) for item in message.actions}
         self.profiles = {item.preamble.id: _profile(item) for item in message.action_profiles}
         self.counters = {item.preamble.id: _indexed(item) for item in message.counters}
         self.meters = {item.preamble.id: _indexed(item) for item in message.meters}
         self.registers = {item.preamble.id: _indexed(item, _register_bits(item)) for item in message.registers}
-        self.value_sets = {item.preamble.id: _value_set(item) for item in message.value_sets}
+        self.value_sets = {item.preamble.id: self._value_set(item) for item in message.value_sets}
         self.digests = {item.preamble.id: digest_info(item, message.type_info) for item in message.digests}
         self.direct_counters = {item.preamble.id: item.preamble.name for item in message.direct_counters}
         self.direct_meters = {item.preamble.id: item.preamble.name for item in message.direct_meters}
         self.tables = {item.preamble.id: self._table(item) for item in message.tables}
-        headers = {item.preamble.name: _packet_header(item) for item in message.controller_packet_metadata}
+        headers = {item.preamble.name: self._packet_header(item) for item in message.controller_packet_metadata}
         self.packet_in = headers.get("packet_in")
         self.packet_out = headers.get("packet_out")
         self._by_name: dict[str, dict[str, Any]] = {}
 
     def _table(self, item: Any) -> TableInfo:
         name = item.preamble.name
-        fields = tuple(_match_field(name, index, entry) for index, entry in enumerate(item.match_fields))
+        fields = tuple(
+            self._match_field(f"table {name}", index, entry) for index, entry in enumerate(item.match_fields)
+        )
         references = {reference.id: reference for reference in item.action_refs}
         resources = item.direct_resource_ids
         return TableInfo(
@@ -304,6 +335,46 @@ class P4Info:
             idle_timeout=item.idle_timeout_behavior != p4info_pb2.Table.NO_TIMEOUT,
             field_by_id={entry.id: entry for entry in fields},
         )
+
+    def _field(self, owner: str, index: int, item: Any, kind: MatchKind | None = None) -> FieldInfo:
+        translation = self.translations.get(item.type_name.name)
+        if item.bitwidth < 0:
+            raise invalid(f"P4Info: {owner}: {item.name} must have a positive bit width (got {item.bitwidth})")
+        if not item.bitwidth and (translation is None or not translation.strings):
+            raise unimplemented(f"P4Info: {owner}: {item.name} must have a bit width or a type translated to string")
+        if not item.bitwidth and kind not in (None, MatchKind.EXACT, MatchKind.OPTIONAL):
+            raise invalid(f"P4Info: {owner}: {item.name} is a string, which must be matched exact or optional")
+        return FieldInfo(item.id, item.name, item.bitwidth, index, kind, translation)
+
+    def _match_field(self, owner: str, index: int, item: Any) -> FieldInfo:
+        try:
+            kind = MatchKind(item.match_type)
+        except ValueError:
+            raise unimplemented(
+                f"P4Info: {owner}: field {item.name}: match kind is not supported; "
+                f"supported: {choices(kind.word for kind in MatchKind)}"
+            ) from None
+        return self._field(owner, index, item, kind)
+
+    def _action(self, item: Any) -> ActionInfo:
+        owner = f"action {item.preamble.name}"
+        params = tuple(self._field(owner, index, param) for index, param in enumerate(item.params))
+        return ActionInfo(item.preamble.id, item.preamble.name, item.preamble.alias, params)
+
+    def _value_set(self, item: Any) -> ValueSetInfo:
+        owner = f"table {item.preamble.name} (a value set)"
+        fields = tuple(self._match_field(owner, index, entry) for index, entry in enumerate(item.match))
+        return ValueSetInfo(item.preamble.id, item.preamble.name, fields, item.size)
+
+    def _packet_header(self, item: Any) -> PacketHeader:
+        name = item.preamble.name
+        owner = f"packet header {name}"
+        header = PacketHeader(name, tuple(self._field(owner, i, entry) for i, entry in enumerate(item.metadata)))
+        bits = sum(entry.bits for entry in header.fields)
+        if bits > FRAME_BYTES_MAX * 8:
+            size = (bits + 7) // 8
+            raise invalid(f"P4Info: {owner}: must have at most {FRAME_BYTES_MAX} bytes (got {size})")
+        return header
 
     def _initial_default(self, item: Any) -> tuple[ActionInfo, tuple[int, ...]] | None:
         call = item.initial_default_action
@@ -370,33 +441,6 @@ def _scoped(references: dict[int, Any], scope: int) -> frozenset[int]:
     return frozenset(id_ for id_, reference in references.items() if reference.scope == scope)
 
 
-def _width(owner: str, item: Any) -> int:
-    if not item.bitwidth:
-        raise unimplemented(
-            f"P4Info: {owner}: {item.name} has no bit width (a translated string type?); only bit<W> is supported"
-        )
-    if item.bitwidth < 0:
-        raise invalid(f"P4Info: {owner}: {item.name} must have a positive bit width (got {item.bitwidth})")
-    return int(item.bitwidth)
-
-
-def _match_field(table: str, index: int, item: Any) -> FieldInfo:
-    try:
-        kind = MatchKind(item.match_type)
-    except ValueError:
-        raise unimplemented(
-            f"P4Info: table {table}: field {item.name}: match kind is not supported; "
-            f"supported: {choices(kind.word for kind in MatchKind)}"
-        ) from None
-    return FieldInfo(item.id, item.name, _width(f"table {table}", item), index, kind)
-
-
-def _action(item: Any) -> ActionInfo:
-    owner = f"action {item.preamble.name}"
-    params = tuple(FieldInfo(param.id, param.name, _width(owner, param), i) for i, param in enumerate(item.params))
-    return ActionInfo(item.preamble.id, item.preamble.name, item.preamble.alias, params)
-
-
 def _profile(item: Any) -> ProfileInfo:
     preamble = item.preamble
     return ProfileInfo(
@@ -412,12 +456,6 @@ def _profile(item: Any) -> ProfileInfo:
     )
 
 
-def _value_set(item: Any) -> ValueSetInfo:
-    name = item.preamble.name
-    fields = tuple(_match_field(f"{name} (a value set)", i, entry) for i, entry in enumerate(item.match))
-    return ValueSetInfo(item.preamble.id, name, fields, item.size)
-
-
 def _indexed(item: Any, bits: int = 0) -> Indexed:
     return Indexed(item.preamble.id, item.preamble.name, item.preamble.alias, item.size, bits)
 
@@ -425,16 +463,3 @@ def _indexed(item: Any, bits: int = 0) -> Indexed:
 def _register_bits(item: Any) -> int:
     """The element width; 0 for anything but bit<W>, which is then refused when it is read or written."""
     return int(item.type_spec.bitstring.bit.bitwidth)
-
-
-def _packet_header(item: Any) -> PacketHeader:
-    name = item.preamble.name
-    fields = tuple(
-        FieldInfo(entry.id, entry.name, _width(f"packet header {name}", entry), index)
-        for index, entry in enumerate(item.metadata)
-    )
-    bits = sum(entry.bits for entry in fields)
-    if bits > FRAME_BYTES_MAX * 8:
-        size = (bits + 7) // 8
-        raise invalid(f"P4Info: packet header {name}: must have at most {FRAME_BYTES_MAX} bytes (got {size})")
-    return PacketHeader(name, fields, bits)

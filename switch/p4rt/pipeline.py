@@ -15,7 +15,7 @@ from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2
 from switch.p4rt.errors import P4RuntimeError, choices, invalid
 from switch.p4rt.limits import FIELDS_MAX, write_bytes_max
-from switch.p4rt.p4info import MatchKind, P4Info, TableInfo, parse_p4info
+from switch.p4rt.p4info import FieldInfo, MatchKind, P4Info, PacketHeader, TableInfo, parse_p4info
 
 if TYPE_CHECKING:
     from p4c.model import Program
@@ -92,7 +92,9 @@ class PipelineCache:
         with self._lock:
             pipeline = self._pipelines.get(key)
             if pipeline is None:
-                pipeline = self._pipelines[key] = self._parse(config)
+                pipeline = self._parse(config)
+                if not any(t.strings for t in pipeline.p4info.translations.values()):  # each device has its own names
+                    self._pipelines[key] = pipeline
             return pipeline
 
     def _parse(self, config: bytes) -> ForwardingPipeline:
@@ -169,6 +171,10 @@ def check_names(p4info: P4Info, program: Program) -> None:
                 raise invalid(
                     f"pipeline config: {kind} {item.name} has {item.size} cells in P4Info and {size} in the program"
                 )
+    for name in ("packet_in", "packet_out"):
+        header = getattr(p4info, name)
+        if header is not None and not _widths_known(header, program):
+            setattr(p4info, name, None)  # packets have no metadata then
     for item in p4info.registers.values():
         width = registers[item.name].width_bits
         if item.bits not in (0, width):  # 0: of another type, which can be neither read nor written
@@ -184,6 +190,25 @@ def _same(kind: str, name: str, existing: dict[str, Any]) -> Any:
     return existing[name]
 
 
+def _fits(field: FieldInfo, width: int) -> bool:
+    """Whether a field or parameter is so wide in the program; only that tells the width of a translated type."""
+    if field.translation is None:
+        return field.bits == width
+    field.translation.bits = field.translation.bits or width
+    return field.translation.bits == width
+
+
+def _widths_known(header: PacketHeader, program: Program) -> bool:
+    """Whether the width of each field is known. A type that no table has gets its width from the program's header with
+    the same fields, because JSON has no annotations. SAI P4 has such a header in the variant for BMv2 only."""
+    names = [field.name for field in header.fields]
+    for held in program.header_types if not all(field.width for field in header.fields) else ():
+        if [field.name for field in held.fields] == names:
+            for field, same in zip(header.fields, held.fields, strict=True):
+                _fits(field, same.width_bits)
+    return all(field.width for field in header.fields)
+
+
 def _check_fields(table: TableInfo, compiled: Table) -> None:
     if len(compiled.keys) != len(table.fields):
         raise invalid(
@@ -191,7 +216,7 @@ def _check_fields(table: TableInfo, compiled: Table) -> None:
             f"and {len(compiled.keys)} in the program"
         )
     for field, key in zip(table.fields, compiled.keys, strict=True):
-        if field.bits != key.width_bits:
+        if not _fits(field, key.width_bits):
             raise invalid(f"pipeline config: {table}: field {field} is bit<{key.width_bits}> in the program")
         assert field.kind is not None
         if _MATCHES[field.kind] not in rules.ACCEPTED[key.match]:
@@ -206,7 +231,7 @@ def _check_actions(table: TableInfo, compiled: Table) -> None:
                 f"pipeline config: {table}: action {action.name} of P4Info is not in the program: {choices(actions)}"
             )
         widths = [parameter.width_bits for parameter in actions[action.name].parameters]
-        if widths != [param.bits for param in action.params]:
+        if len(widths) != len(action.params) or not all(map(_fits, action.params, widths)):
             raise invalid(f"pipeline config: action {action} has parameters of {widths} bits in the program")
 
 

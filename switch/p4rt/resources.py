@@ -222,7 +222,7 @@ def _value_set_member(owner: str, value_set: ValueSetInfo, item: Any) -> tuple[i
         match = given[field.id]
         if match.WhichOneof("field_match_type") != "exact":
             raise invalid(f"{owner}: match {field.id} must be exact")
-        values.append(decode(match.exact.value, field.bits, f"{owner}: match {field.id}"))
+        values.append(field.number(match.exact.value, f"{owner}: match {field.id}"))
     return tuple(values)
 
 
@@ -234,5 +234,5 @@ def read_value_set(store: EntityStore, message: Any) -> Iterator[bytes]:
         for member in store.value_sets.get(value_set.id, ()):
             made = entry.members.add()
             for field, value in zip(value_set.fields, member, strict=True):
-                made.match.add(field_id=field.id).exact.value = encode(value)
+                made.match.add(field_id=field.id).exact.value = field.value(value)
         yield p4rt.Entity(value_set_entry=entry).SerializeToString()

@@ -17,7 +17,6 @@ from switch.device import Device, Devices
 from switch.engine import FRAME_BYTES_MAX, EngineError
 from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from switch.p4rt.bytestring import decode, encode
 from switch.p4rt.errors import Code, P4RuntimeError, choices, denied, exhausted, invalid, not_found, unready
 from switch.p4rt.p4info import PacketHeader, TableInfo
 from switch.p4rt.store import EntityStore, StoredEntry, loaded
@@ -162,8 +161,8 @@ def packet_in(header: PacketHeader | None, frame: bytes) -> Any:
     message = p4rt.PacketIn(payload=frame[size:])
     left = header.bits
     for part in header.fields:
-        left -= part.bits
-        message.metadata.add(metadata_id=part.id, value=encode(value >> left & part.max))
+        left -= part.width
+        message.metadata.add(metadata_id=part.id, value=part.value(value >> left & (1 << part.width) - 1))
     return message
 
 
@@ -178,7 +177,7 @@ def packet_out(header: PacketHeader | None, payload: bytes, metadata: Iterable[A
             raise invalid(f"packet_out: no metadata field with id {item.metadata_id}; fields: {valid}")
         if field.id in given:
             raise invalid(f"packet_out: metadata field {field} is given twice")
-        given[field.id] = decode(item.value, field.bits, f"packet_out: metadata field {field}")
+        given[field.id] = field.number(item.value, f"packet_out: metadata field {field}")
     size = (header.bits + 7) // 8 if header else 0
     if size + len(payload) > FRAME_BYTES_MAX:
         raise invalid(
@@ -191,7 +190,7 @@ def packet_out(header: PacketHeader | None, payload: bytes, metadata: Iterable[A
     for field in header.fields:
         if field.id not in given:
             raise invalid(f"packet_out: metadata field {field} is missing; fields: {valid}")
-        value = value << field.bits | given[field.id]
+        value = value << field.width | given[field.id]
     return (value << size * 8 - header.bits).to_bytes(size, "big") + payload
 
 
