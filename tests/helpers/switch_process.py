@@ -16,10 +16,12 @@ WAIT_S = 20
 
 
 @contextmanager
-def serving(directory: Path, devices: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
-    """The words of the ready line of one with these devices, on ports that the system chose."""
+def serving(
+    directory: Path, devices: Sequence[Mapping[str, Any]], address: str = "127.0.0.1:0"
+) -> Iterator[dict[str, str]]:
+    """The words of the ready line of one with these devices, on ports that the system chose if none is given."""
     config = directory / "config.json"
-    config.write_text(json.dumps({"grpc": "127.0.0.1:0", "control": "127.0.0.1:0", "devices": devices}))
+    config.write_text(json.dumps({"grpc": address, "control": "127.0.0.1:0", "devices": devices}))
     command = [sys.executable, "-m", "switch", "serve", "--config", str(config), "--exit-with-parent"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
