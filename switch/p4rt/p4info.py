@@ -152,7 +152,7 @@ class FieldInfo(Frozen):
         return self.bits if self.translation is None else self.translation.bits
 
     def number(self, value: bytes, what: str) -> int:
-        """What a controller's bytes mean. Raises P4RuntimeError naming `what`."""
+        """The number in a controller's bytes. Raises P4RuntimeError naming `what`."""
         return decode(value, self.bits, what) if self.translation is None else self.translation.number(value, what)
 
     def value(self, number: int) -> bytes:

@@ -1,12 +1,10 @@
-"""Values that a controller writes otherwise than the data plane has them (specification, "User-defined types").
+"""Types that a controller writes otherwise than the data plane has them (specification, "User-defined types").
 
 `@p4runtime_translation(uri, bit<W>)` gives a type another width for controllers, and with `string` names. The
-specification leaves the translation to the switch: this one keeps numbers as they are. A name stands for what
-`@p4runtime_translation_mappings` of its type says, else for the number that it writes in decimal, else for the lowest
-number from 1 that has no name. It keeps its number until another pipeline is loaded.
+specification leaves the translation to the switch: this one keeps numbers as they are. The number of a name is that of
+`@p4runtime_translation_mappings`, else the decimal number in the name, else the lowest number from 1 without a name.
+A name keeps its number until another pipeline is loaded.
 """
-
-from __future__ import annotations
 
 import re
 from typing import Any
@@ -36,14 +34,14 @@ class Translation:
                     self._keep(re.sub(r"\\(.)", r"\1", word).encode(), int(number))
 
     def number(self, value: bytes, what: str) -> int:
-        """What the data plane has for a controller's value. Raises P4RuntimeError naming `what`."""
+        """The number in the data plane for a controller's value. Raises P4RuntimeError naming `what`."""
         if not self.strings:
             return decode(value, self.bits, what)
         known = self._numbers.get(value)
         return self._named(value, what) if known is None else known
 
     def value(self, number: int) -> bytes:
-        """What a controller is told."""
+        """The value that a controller gets for a number."""
         if not self.strings:
             return encode(number)
         name = self._names.get(number)

@@ -1,7 +1,5 @@
 """Random lives of both engines with digests, idle entries, value sets, loops, assertions; for sanitizers too."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Requirements of the specification that no other file here is about; `docs/reference/p4runtime.md` has them all."""
 
-from __future__ import annotations
-
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,14 +13,31 @@ from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.store import EntityStore
 from switch.stf.programs import ENGINES
 from tests.helpers.p4.made import Made, pipeline_of, write
-from tests.switch.p4rt.test_p4rt_write_read import group, host, member, update
 
 HERE = Path(__file__).parent
+HOSTS, SELECTOR = 33554433, 285212673  # of kinds.p4info.txtpb
 LOCAL = """direct_meter<bit<8>>(MeterType.packets) colours; action paint() { colours.read(hdr.h.b); }
 table t { key = { hdr.h.a: exact; } actions = { paint; NoAction; } meters = colours; size = 8; }
 action_selector(HashAlgorithm.crc16, 16, 16) paths; action go(bit<9> port) { s.egress_spec = port; }
 table g { key = { hdr.h.a: exact; hdr.h.b: selector; } actions = { go; NoAction; } implementation = paths; size = 8; }
 """
+
+
+def update(kind: str, entity: str) -> str:
+    return f"type: {kind} entity {{ {entity} }}"
+
+
+def forward(port: int) -> str:
+    return f'action {{ action_id: 16777217 params {{ param_id: 1 value: "\\{port:03o}" }} }}'
+
+
+def host(mac: int = 2, port: int = 1) -> str:
+    match = f'match {{ field_id: 1 exact {{ value: "\\{mac:03o}" }} }}'
+    return f"table_entry {{ table_id: {HOSTS} {match} action {{ {forward(port)} }} }}"
+
+
+def group(members: str = "") -> str:
+    return f"action_profile_group {{ action_profile_id: {SELECTOR} group_id: 1 max_size: 4 {members} }}"
 
 
 def store_of(made: Made, engine: str) -> EntityStore:
@@ -111,9 +126,11 @@ def test_packets_keep_their_order(harness: Any) -> None:
 
 
 def test_a_group_may_be_empty(client: Any, engine: Any) -> None:
-    client.write(update("INSERT", member(1, 5)), update("INSERT", group(1)), update("MODIFY", group(1, (1, 2))))
+    member = f"action_profile_member {{ action_profile_id: {SELECTOR} member_id: 1 {forward(5)} }}"
+    client.write(update("INSERT", member), update("INSERT", group()))
+    client.write(update("MODIFY", group("members { member_id: 1 weight: 2 }")))
     assert engine.groups["ingress.ecmp_selector", 1] == ((1, 2),)
-    client.write(update("MODIFY", group(1)))
+    client.write(update("MODIFY", group()))
     assert engine.groups["ingress.ecmp_selector", 1] == ()
     assert engine.members["ingress.ecmp_selector", 1] == ActionCall("ingress.forward", (5,))
 

@@ -3,8 +3,6 @@
 The specification leaves what a name stands for to the switch: `switch/p4rt/README.md` says it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where other people's repositories are: nothing of them is part of this one."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

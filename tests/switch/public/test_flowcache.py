@@ -1,7 +1,5 @@
 """The exercise flowcache of p4lang/tutorials with its own controller, unmodified: packet-ins, entries, timeouts."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -3,8 +3,6 @@
 The P4Info is p4c's, as sonic-pins keeps it. The packet's right answer is that of an IPv4 router (RFC 1812).
 """
 
-from __future__ import annotations
-
 import ipaddress
 from typing import Any
 
