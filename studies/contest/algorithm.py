@@ -30,8 +30,12 @@ def parse(text: str) -> list[Algorithm]:
     ValueError names the word that is wrong and the valid choices. A user's file is loaded: its code runs.
     """
     words = [word.strip() for word in split(text)]
-    if len(words) < 2 or not all(words):
+    if len(words) < 2:
         raise ValueError(f"{OPTION} must name at least two algorithms with commas between them (got {text!r})")
+    if "" in words:
+        raise ValueError(
+            f"{OPTION} must have a name between its commas (number {words.index('') + 1} of {text!r} is empty)"
+        )
     settings = [_settings(word) for word in words]
     algorithms = [Algorithm(name, own) for name, own in zip(_names(words, settings), settings, strict=True)]
     for first, other in combinations(range(len(algorithms)), 2):

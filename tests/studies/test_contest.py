@@ -202,6 +202,7 @@ def test_files_of_one_name_in_two_folders_keep_their_folders_and_one_file_its_sh
     ("words", "said"),
     [
         (["--algorithms", "mrc"], "--algorithms must name at least two algorithms"),
+        (["--algorithms", "mrc,,reps"], "must have a name between its commas (number 2 of 'mrc,,reps' is empty)"),
         (["--algorithms", "mrc,swift"], "there is no selection 'swift' (in 'swift'): valid are mrc, oblivious"),
         (["--algorithms", "mrc,congestion=mrc"], "there is no congestion 'mrc'"),
         (["--algorithms", "mrc,reps+mixed"], "'reps+mixed' must choose selection once"),
