@@ -125,7 +125,8 @@ def rehearsed(plan: Plan, timeline: Sequence[Moment]) -> list[tuple[Moment, list
             else:
                 active.undo(begun.pop(fault))
         except FaultError as error:
-            raise type(error)(f"{error} ({moment.at_s:g} s into the run)") from None
+            where = f"{fault.verb} {fault.target} in phase {fault.phase}, {moment.at_s:g} s into the run"
+            raise type(error)(f"{error} ({where})") from None
         result.append((moment, paper.noted))
     return result
 
