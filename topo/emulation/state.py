@@ -151,7 +151,7 @@ def none_running(name: LabName) -> str:
     """That the lab of this name is not there, which others are, and what can be done."""
     others = ", ".join(other.text for other in records() if other != name)
     which = "no lab is running" if name == DEFAULT_LAB else f"no lab of the name {name} is running"
-    return f"{which}: `up{name.option()}` starts one" + (f"; running are: {others} (--name)" if others else "")
+    return f"{which}: ./lab up{name.option()} starts one" + (f"; running are: {others} (--name)" if others else "")
 
 
 def running_plan() -> Plan | None:

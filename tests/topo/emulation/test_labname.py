@@ -70,5 +70,5 @@ def test_a_given_name_without_a_lab_is_refused_and_the_default_is_not(monkeypatc
     monkeypatch.delenv(labname.VARIABLE, raising=False)
     assert state.running_plan() is None
     monkeypatch.setenv(labname.VARIABLE, "nowhere")
-    with pytest.raises(NoLabError, match="no lab of the name nowhere is running: `up --name nowhere` starts one"):
+    with pytest.raises(NoLabError, match=r"no lab of the name nowhere is running: ./lab up --name nowhere starts one"):
         state.running_plan()

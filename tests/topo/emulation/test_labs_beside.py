@@ -117,9 +117,9 @@ def test_a_second_up_of_a_name_is_refused_and_another_is_up_while_one_is_being_c
     Lab.up(KERNEL_TINY, name=BLUE)
     with pytest.raises(LabRunningError, match=r"a lab of the name blue is there already: .*`down --name blue` ends it"):
         Lab.up(KERNEL_TINY, name=BLUE)
-    with pytest.raises(NoLabError, match=r"no lab is running: `up` starts one; running are: blue \(--name\)"):
+    with pytest.raises(NoLabError, match=r"no lab is running: ./lab up starts one; running are: blue \(--name\)"):
         Lab.attach()
-    with pytest.raises(NoLabError, match="no lab of the name red is running: `up --name red` starts one"):
+    with pytest.raises(NoLabError, match=r"no lab of the name red is running: ./lab up --name red starts one"):
         Lab.attach(name=RED)
     with state.locked(BLUE.root):
         with pytest.raises(LabError, match="being changed"):
