@@ -66,16 +66,19 @@ class CommandParser(argparse.ArgumentParser):
         return parsed, []
 
     def error(self, message: str) -> NoReturn:
-        """Exit with status 2. A misspelled option is named rather than the argument that is wrong because of it."""
+        """Exit with status 2 after one line; the usage would push it off the screen. A misspelled option is
+        named rather than the argument that is wrong because of it."""
         if message.startswith("the following arguments are required"):
             message = self._unknown_option(self._given) or message
         elif (choice := CHOICE.search(message)) and choice[1] in self._given:
             before = self._given[: self._given.index(choice[1])]
+            if choice[1] in commands():
+                message = f"{choice[1]} is a command by itself: {PROGRAM} {choice[1]}"
             message = self._unknown_option(before) or _with_close(message, choice[1])
         elif number := NUMBER.fullmatch(message):
             kind = "a whole number" if number[2] == "int" else "a number"
-            self.exit(NOT_DONE, f"{self.prog}: {number[1]} must be {kind} (got {printable(number[3])})\n")
-        super().error(printable(message))
+            message = f"{number[1]} must be {kind} (got {number[3]})"
+        self.exit(NOT_DONE, f"{self.prog}: {printable(message.removeprefix('argument '))} (see {self.prog} --help)\n")
 
     def _unknown_option(self, words: Sequence[str]) -> str:
         """The complaint about the first word that looks like an option and is none of this parser; "" without one."""

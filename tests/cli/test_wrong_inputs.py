@@ -216,9 +216,13 @@ CASES: dict[str, tuple[Case, str]] = {
         "--record-packets must be START..END in seconds of the run, such as 5..5.5, END at most 1000000 (got '0..inf')",
     ),
     "a hunt without an end": (words("hunt", "--minutes", "inf"), "above 0 and at most 1000000000 (got inf)"),
+    "a fault of a switch that is none": (
+        words("run", "smoke", *WORDS, "--fault", "link-down p0l0-p9s0 @2"),
+        "(link-down p0l0-p9s0 in phase faults, 1.2 s into the run)",
+    ),
     "a script of the prompt that is missing": (
         words("shell", "/proc/nope"),
-        "./lab shell: error: argument script: must be a file of commands (got /proc/nope: no such file or directory)",
+        "./lab shell: script: must be a file of commands (got /proc/nope: no such file or directory)",
     ),
     "a capture into a missing folder": (
         words("capture", "h0-p0l0", "--write", "/proc/nope/x.pcap"),
