@@ -393,6 +393,7 @@ def test_a_lab_that_is_up_is_shown_and_broken_until_it_is_taken_down(page: Open,
             click_cable(opened, "p0l0-p0s0")
             opened.page.click("[data-verb=link-down]")
             opened.until("lab.picture().faults['link-down p0l0-p0s0']")
+            assert "./lab capture p0l0-p0s0 --wireshark" in opened.value("document.querySelector('#panel').textContent")
             assert "link-down p0l0-p0s0" in lab("fault")
             opened.until(f"{left_by('p0s0')} > 0")
             lab("undo", "all")  # by somebody else, in a terminal

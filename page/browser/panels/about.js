@@ -65,7 +65,7 @@ export function legend(colours, draw) {
     return element("span", {}, canvas, ` ${SHAPES[kind].name} `);
   });
   return [element("h2", {}, "signs"), element("div", { className: "row" }, shapes),
-    element("p", { className: "why" }, "Numbers at hosts count since the previous sample. Lines are thicker and bluer with load, and dotted where load is not sampled. Signs: ✕ dead, % lossy, … late, ▾ slow, ■ stopped, ⊘ drained. ● is data on its way and ○ an answer: one in 8 packets of the packet log. Without a packet log, the page shows the packets that both ends sampled, in a ring, on the path of their EV.")];
+    element("p", { className: "why" }, "Numbers at hosts count since the previous sample. Lines are thicker and bluer with load, and dotted where load is not sampled. Signs: ✕ dead, % lossy, … late, ▾ slow, ■ stopped, ⊘ drained. ● is data on its way and ○ an answer: one in 8 packets of the packet log. Without a packet log, signs in a ring are packets that both ends sampled, on the path of their EV.")];
 }
 
 function plain(rows) {

@@ -55,7 +55,7 @@ export class Breaking {
     if (this.page.told.mode !== "live" || !this.state) return [];
     const parts = [];
     for (const [title, target, key] of targetsOf(choice, lane.scene, this.direction)) parts.push(...this.buttons(title, target, key, lane));
-    parts.push(...this.inForce(), this.save(lane));
+    parts.push(...this.inForce(), ...this.capture(choice), this.save(lane));
     if (this.said) parts.push(element("p", { className: this.wrong ? "bad" : "", role: "status" }, this.said));
     return parts;
   }
@@ -102,6 +102,12 @@ export class Breaking {
       `${fault.verb} ${fault.target}${fault.value === null ? "" : ` ${fault.value}`}${race ? ` in ${this.page.lanes[lane].title}` : ""}`));
     return [element("h2", {}, "in force"), ...rows, faults.length > 1 ? element("button", { onclick: () => this.act("heal"), "data-key": "heal" }, "undo all") : null,
       element("div", { className: "why" }, element("code", {}, "./lab undo"), " does the same in a lab that is up")];
+  }
+
+  // On real links, where packets of a cable can be looked at while they pass.
+  capture({ cable }) {
+    if (!cable || !this.state.breakable || this.state.pausable) return [];
+    return [element("div", { className: "why" }, element("code", {}, `./lab capture ${cable.name} --wireshark`), " shows its packets in Wireshark as they pass")];
   }
 
   save() {
