@@ -22,6 +22,8 @@ pre { background: #f3f4f6; padding: 10px 12px; overflow-x: auto; border-radius: 
 .mark { font-weight: 700; } .mark.true, .mark.false, .mark.unknown { background: none; }
 .mark.true { color: var(--true); } .mark.false { color: var(--false); } .mark.unknown { color: var(--unknown); }
 @media print { body { background: #fff; } }
+@media screen and (prefers-color-scheme: dark) {
+  html { background: #1b1a19; } body { min-height: 100vh; filter: invert(.92) hue-rotate(180deg); } }
 """
 POLICY = (
     '<meta http-equiv="Content-Security-Policy"'
