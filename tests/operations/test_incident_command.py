@@ -145,9 +145,9 @@ def test_the_score_of_a_group_is_the_sum_of_its_answers(tmp_path: Path, capsys: 
     answered(tmp_path / "ben", 1, 0.0, 0.0)
     assert main(["incident", "scores", str(tmp_path / "anna"), str(tmp_path / "ben")]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "anna: 1.5 of 2 points, net score +0.5, 8 commands, 30 s of lab time",
-        "ben: 0 of 1 points, net score +0, 4 commands, 10 s of lab time",
-        "together: 1.5 of 3 points, net score +0.5, 12 commands, 40 s of lab time",
+        "anna: 1.5 of 2 points, net score +0.5, 30 s of lab time, 8 commands",
+        "ben: 0 of 1 points, net score +0, 10 s of lab time, 4 commands",
+        "together: 1.5 of 3 points, net score +0.5, 40 s of lab time, 12 commands",
     ]
 
 

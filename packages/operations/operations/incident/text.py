@@ -96,7 +96,7 @@ SHOW: Mapping[str, Callable[[Answer], list[str]]] = {
 def used(document: Answer) -> str:
     """Lab time and commands."""
     commands = document["commands"]
-    return f"{document['lab_s']:g} s of lab time, {commands} command{'s' * (commands != 1)}"
+    return f"{document['lab_s']:g} s of lab time, {commands:g} command{'s' * (commands != 1)}"
 
 
 def briefing(status: Answer) -> list[str]:
@@ -131,8 +131,7 @@ def scores(document: dict[str, Any]) -> list[str]:
     sums = {key: sum(row[key] for row in rows) for key in ("incidents", "points", "net", "commands", "lab_s")}
     return [
         printable(
-            f"{row['name']}: {row['points']:g} of {row['incidents']} points,"
-            f" net score {row['net']:+g}, {row['commands']:g} commands, {row['lab_s']:g} s of lab time"
+            f"{row['name']}: {row['points']:g} of {row['incidents']} points, net score {row['net']:+g}, {used(row)}"
         )
         for row in (*rows, {"name": "together", **sums})
     ]
