@@ -130,7 +130,7 @@ def undo_faults(lab: FaultyLab, which: str | None = None) -> str:
     faults = lab.faults()
     if which == "all":
         lab.heal()
-        return f"undone: {len(faults)} faults"
+        return f"undone: {len(faults)} fault{'s' * (len(faults) != 1)}"
     if not faults:
         return "no fault in force"
     number = len(faults) if which is None else int(which) if which.isascii() and which.isdecimal() else 0

@@ -16,6 +16,7 @@ MEANINGS: Mapping[str, str] = {
     "run": "make",
     "status": "ps",
     "list": "ls",
+    "course": "labs exercises",
     "inspect NODE": "links",
     "shell": "cli mn mininet",
     "graph": "draw plot",
