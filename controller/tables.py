@@ -4,8 +4,9 @@ Ids that the P4 programs leave open are chosen here: a next hop's id is its port
 ECMP group's id the destination leaf's index + 1. Thresholds are in packets of the plan's largest frame.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from ipaddress import IPv6Network
+from types import MappingProxyType
 
 from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
 from p4c.entries import Exact, Lpm
@@ -36,12 +37,20 @@ TRIMMED_BURST_PACKETS = 32
 TIME_EXCEEDED = MeterConfig(10, 10, 10, 10)  # a second, and at once: RFC 4443, 2.4 (f), of a small or mid-size device
 ECMP_PROFILE = "ecmp_selector"
 
+NO_SHARES: Mapping[int, float] = MappingProxyType({})
 DeadLinks = Collection[tuple[str, str]]
 """Pairs of switch names, in either order: links that routing (ECMP) must avoid."""
 
 
-def tables(plan: Plan, switch: Switch, *, dead_links: DeadLinks = (), virtual_time: bool = False) -> list[Entity]:
-    """All entries of one switch, in an order in which they can be written. Only plain routes heed `dead_links`."""
+Shares = Mapping[int, float]
+"""By port: what is left of its queues while it is slower (`Plan.queue_share`)."""
+
+
+def tables(
+    plan: Plan, switch: Switch, *, dead_links: DeadLinks = (), shares: Shares = NO_SHARES, virtual_time: bool = False
+) -> list[Entity]:
+    """All entries of one switch, in an order in which they can be written. Only plain routes heed `dead_links`, and
+    only limits of queues `shares`."""
     return [
         *_classes(plan),
         DefaultEntry("hop_limit_exceeded", "send_time_exceeded", (int(switch_address(plan, switch)),)),
@@ -49,9 +58,9 @@ def tables(plan: Plan, switch: Switch, *, dead_links: DeadLinks = (), virtual_ti
         *_next_hops(plan, switch),
         *(_segments(plan, switch) if plan.encapsulation == "srv6" else ()),
         *_routes(plan, switch, {frozenset(link) for link in dead_links}),
-        *_queues(plan, switch, PATIENCE_US_MIN_VIRTUAL if virtual_time else PATIENCE_US_MIN),
-        *_ecn(plan, switch),
-        *_trimming(plan, switch),
+        *_queues(plan, switch, shares, PATIENCE_US_MIN_VIRTUAL if virtual_time else PATIENCE_US_MIN),
+        *_ecn(plan, switch, shares),
+        *_trimming(plan, switch, shares),
     ]
 
 
@@ -125,13 +134,14 @@ def _hash_shift(switch: Switch) -> int:
     return 0 if switch.role == "leaf" else 8 + switch.index % 8
 
 
-def _queues(plan: Plan, switch: Switch, patience_us_min: int) -> Iterator[Entity]:
-    drop_packets = plan.threshold_packets(plan.queues.no_trim_drop)
+def _queues(plan: Plan, switch: Switch, shares: Shares, patience_us_min: int) -> Iterator[Entity]:
     for ref in ports(plan, switch):
-        drain_us = drop_packets * plan.frame_bytes_max * 8 * 1_000_000 // link_at(plan, ref).rate_bps
+        share = shares.get(ref.port, 1.0)
+        drop_packets = plan.threshold_packets(plan.queues.no_trim_drop, share)
+        drain_us = int(drop_packets * plan.frame_bytes_max * 8_000_000 // (share * link_at(plan, ref).rate_bps))
         patience_us = max(patience_us_min, drain_us)
         trim = plan.queues.trim_lasthop if towards_host(plan, ref) else plan.queues.trim
-        trim_packets = plan.threshold_packets(trim)
+        trim_packets = plan.threshold_packets(trim, share)
         for traffic_class in MRC_DATA if plan.pfc.enabled else (*MRC_DATA, ROCE):  # what is lossless is paused
             trims = plan.trimming.enabled and traffic_class in (TRIMMABLE, TRIMMABLE_RETRANSMIT)
             yield TableEntry(
@@ -142,24 +152,27 @@ def _queues(plan: Plan, switch: Switch, patience_us_min: int) -> Iterator[Entity
             )
 
 
-def _ecn(plan: Plan, switch: Switch) -> Iterator[Entity]:
+def _ecn(plan: Plan, switch: Switch, shares: Shares) -> Iterator[Entity]:
     """ECN marking: of the baseline's class on every port, of MRC's classes on every port but those towards hosts."""
-    depths = (plan.threshold_packets(plan.queues.ecn_min), plan.threshold_packets(plan.queues.ecn_max))
+    limits = plan.queues.ecn_min, plan.queues.ecn_max
     for ref in ports(plan, switch):
+        share = shares.get(ref.port, 1.0)
+        low, high = (plan.threshold_packets(limit, share) for limit in limits)
         for traffic_class in (ROCE,) if towards_host(plan, ref) else (*MRC_DATA, ROCE):
             yield TableEntry(
                 "ecn_profile",
                 (("egress_port", Exact(ref.port)), ("traffic_class", Exact(traffic_class))),
                 "mark_between",
-                depths,
+                (low, high),
             )
 
 
-def _trimming(plan: Plan, switch: Switch) -> Iterator[Entity]:
+def _trimming(plan: Plan, switch: Switch, shares: Shares) -> Iterator[Entity]:
     size = plan.trimming.size_bytes
     yield DefaultEntry("trim_profile", "trim_to", (size, plan.dscp.trimmed, PRIORITY_CONTROL))
     for ref in ports(plan, switch):
-        rate_pps = max(1, round(plan.trimming.share * link_at(plan, ref).rate_bps / (8 * size)))
+        share = plan.trimming.share * shares.get(ref.port, 1.0)
+        rate_pps = max(1, round(share * link_at(plan, ref).rate_bps / (8 * size)))
         config = MeterConfig(rate_pps, TRIMMED_BURST_PACKETS, rate_pps, TRIMMED_BURST_PACKETS)
         yield MeterEntry("trimmed_meter", ref.port, config)
         if towards_host(plan, ref):

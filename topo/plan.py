@@ -94,6 +94,7 @@ class Queues:
     depth: float = 5.0  # tail drop in the traffic manager, above all others
     control_depth: float = 1.0  # of the priority queue, in trimmed packets
     retransmit_priority: int = 0  # of MRC's retransmissions: 0 is data's queue, a higher one is a queue before it
+    scale_with_rate: bool = False  # whether a port that a fault makes slower has shorter queues in proportion
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,9 +277,13 @@ class Plan:
         """A queue length given as a multiple of Plane_BDP, in bytes."""
         return round(multiple * self.plane_bdp_bytes)
 
-    def threshold_packets(self, multiple: float) -> int:
-        """The same in full frames, which is what the P4 program and BMv2 count; at least one."""
-        return max(1, round(self.threshold_bytes(multiple) / self.frame_bytes_max))
+    def threshold_packets(self, multiple: float, share: float = 1.0) -> int:
+        """The same in full frames, as the P4 program and BMv2 count, at least one; `share` is that of `queue_share`."""
+        return max(1, round(self.threshold_bytes(multiple * share) / self.frame_bytes_max))
+
+    def queue_share(self, rate_bps: int, usual_bps: int) -> float:
+        """What a port that runs at `rate_bps` instead of the plan's rate keeps of its thresholds and buffers."""
+        return min(1.0, rate_bps / usual_bps) if self.queues.scale_with_rate else 1.0
 
     @property
     def depth_packets(self) -> int:

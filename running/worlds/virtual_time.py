@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
+from math import ceil
 from random import Random
 from typing import Any, Protocol
 
@@ -21,7 +22,7 @@ from switch.native import NativeFabric
 from switch.p4rt import EntityStore
 from topo import Host, Node, Plan, Switch
 from topo.fault import PortState, SwitchState, healthy
-from topo.graph import PortRef, links, port_queues, ports
+from topo.graph import PortRef, link_at, links, port_queues, ports
 from topo.pfc import port_settings
 
 
@@ -152,9 +153,10 @@ class SimulatedSwitch:
         self._pipeline = pipelines[node.program]
         self._control: DirectControl | None = None
         self._clock = clock
-        self._planned = encoded(self._pipeline, tables(plan, node, virtual_time=True))
-        limits = {queue.priority: queue.depth_packets for queue in port_queues(plan)}
-        self._queues = tuple(QueueConfig(depth_packets=limits.get(priority, 0)) for priority in range(PRIORITIES))
+        self._depths = {queue.priority: queue.depth_packets for queue in port_queues(plan)}
+        self._shares: dict[int, float] = {}
+        self._dead_links: Collection[tuple[str, str]] = ()
+        self._planned = encoded(self._pipeline, self._tables())
         self._pfc = {ref.port: port_settings(plan, ref) for ref in ports(plan, node)}
         self._wiped_share_drops = dict.fromkeys(self._pfc, 0)
         """By port: counts of `TRIMMED_SHARE_DROPS` from before crashes took the counters away."""
@@ -192,15 +194,25 @@ class SimulatedSwitch:
     def set_port(self, port: int, state: PortState) -> None:
         """Set a port's carrier and transmit side: the fields of a PortState are those of the engine's PortConfig."""
         own = {name: getattr(state, name) for name in PORT_FIELDS}
-        self.engine.configure_port(port, PortConfig(**{**own, **self._pfc[port]}, queues=self._queues), self._clock())
+        usual_bps = link_at(self._plan, PortRef(self.node, port)).rate_bps
+        share = self._plan.queue_share(state.rate_bps, usual_bps)
+        depths = [ceil(self._depths.get(priority, 0) * share) for priority in range(PRIORITIES)]
+        queues = tuple(QueueConfig(depth_packets=depth) for depth in depths)
+        self.engine.configure_port(port, PortConfig(**{**own, **self._pfc[port]}, queues=queues), self._clock())
+        if share != self._shares.get(port, 1.0):
+            self._shares[port] = share
+            self._planned = encoded(self._pipeline, self._tables())
+            self.reconverge(self._dead_links)
 
     # tables
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
         """Write the tables that a routing protocol would make without these links, unless the switch has crashed."""
-        if self._control is not None:
-            self._fetch()
-            self._control.install(tables(self._plan, self.node, dead_links=dead_links, virtual_time=True))
+        self._dead_links = dead_links
+        self.install(self._tables(dead_links))
+
+    def _tables(self, dead_links: Collection[tuple[str, str]] = ()) -> list[Entity]:
+        return tables(self._plan, self.node, dead_links=dead_links, shares=self._shares, virtual_time=True)
 
     def install(self, entities: Iterable[Entity]) -> None:
         """Bring the tables to these entries, whether or not they are the plan's. Nothing after a crash."""

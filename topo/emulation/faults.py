@@ -37,10 +37,13 @@ class LabFabric:
     # topo.fault.FaultableFabric
 
     def refusal(self, change: Change) -> str | None:
+        scales = self.site.plan.queues.scale_with_rate
         match change:
             case CarrierChange(ref=ref) if isinstance(ref.node, Switch):
                 why = self._driver(ref.node).refusal(change)
                 return f"{ref.node}: {why}" if why else None
+            case PortChange(state=state, before=before) if scales and state.rate_bps != before.rate_bps:
+                return "queues.scale_with_rate works in virtual time only, where tables change with a port's rate"
             case DenialChange() if not any(map(ControlClient.listens, map(self._agent, self.site.plan.hosts()))):
                 return "no agent runs in any host, and this fault is telling NICs to deny paths; start agents first"
         return None

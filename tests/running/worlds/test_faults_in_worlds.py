@@ -7,12 +7,15 @@ agents.
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from controller.entries import TableEntry
+from controller.tables import tables
 from endpoint import call
 from running.directory import RunDirectory
 from running.transport_choice import transport
@@ -25,7 +28,7 @@ from topo.emulation import state
 from topo.emulation.embedded import EmbeddedDriver, wire_delay_ns
 from topo.fault import VERBS, ActiveFaults, Fault, Verb, healthy, make_fault, port_states, switch_state, targets
 from topo.fault.meaning import denied_evs
-from topo.graph import PortRef, device_id, ports
+from topo.graph import PortRef, device_id, port_towards, ports
 from topo.node import Host
 from topo.plan import Plan
 from topo.planfile import load_plan
@@ -306,3 +309,30 @@ def test_what_is_refused_is_refused_in_the_same_words_as_on_paper(world: World) 
     assert said == refusals(ActiveFaults(TINY, Nothing()))
     assert said[0] == "link-down p0l0-p0s0 is in force already; undo it first"
     assert said[-1] == "switch-reboot p1s1 is not in force; faults in force: none"
+
+
+@pytest.mark.parametrize("scales", [False, True])
+def test_a_slower_port_keeps_its_queues_or_has_them_scaled(scales: bool, tmp_path: Path) -> None:
+    """htsim gives a link at a quarter a quarter of the queue and of both ECN thresholds."""
+    lab = load_plan("lab")
+    plan = replace(lab, queues=replace(lab.queues, scale_with_rate=scales))
+    leaf = plan.switch_node("p0l0")
+    port = port_towards(plan, leaf, plan.switch_node("p0s0"))
+    usual, slow = tables(plan, leaf, virtual_time=True), tables(plan, leaf, shares={port: 0.25}, virtual_time=True)
+    world = simulated(tmp_path, plan)
+    try:
+        switch: Any = world.fabric.switches[leaf]
+        fault = world.active.inject("rate", "p0l0>p0s0", plan.links.fabric_rate_bps / 4e6)
+        assert switch._control.install(slow if scales else usual) == 0
+        crash = world.active.inject("switch-crash", "p0l0")
+        world.active.undo(crash)
+        assert switch._control.install(slow if scales else usual) == switch.differences() == 0
+        world.active.undo(fault)
+        assert switch._control.install(usual) == 0
+    finally:
+        world.close()
+    changed = [
+        (old.args, new.args) for old, new in zip(usual, slow, strict=True) if isinstance(new, TableEntry) and old != new
+    ]
+    assert [(old[0], new[0]) for old, new in changed] == [(47, 12), (16, 4), (16, 4), (47, 12)] + 4 * [(3, 1)]
+    assert {new for old, new in changed if old == (3, 13)} == {(1, 3)}
