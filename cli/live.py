@@ -24,6 +24,8 @@ from rich.text import Text
 from common import plain_file
 from common.journal import Line
 from common.terminal.printable import printable, printable_text
+from common.terminal.progress import LINE_S, time_left
+from common.terminal.standard_streams import write_error
 from judging import units
 from running.directory import RunDirectory
 from running.options import heading
@@ -149,21 +151,22 @@ class Watcher:
         if not self._plain:
             self._live = Live(self._draw(), console=self._console, auto_refresh=False)
             self._live.start()
-            self._thread.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
+        self._thread.join()
         if self._live is not None:
-            self._thread.join()
             self._live.update(self._draw(), refresh=True)
             self._live.stop()
 
-    def options(self, options: Mapping[str, Any]) -> None:
-        """Print the seed and what else was chosen first: they repeat the run."""
+    def options(self, options: Mapping[str, Any], lasts_s: float = 0.0) -> None:
+        """Print the seed and what else was chosen first: they repeat the run. `lasts_s` is about how long a run takes
+        on its clock that ends with its work."""
         self._port_rate_bps = float(options.get("port_rate_bps", 0))
         self._pace = float(options.get("pace", 1.0))
-        self._length_s = sum(options.get("phases", {}).values()) * self._pace
+        self._length_s = lasts_s or sum(options.get("phases", {}).values()) * self._pace
         self._progress = RunProgress(self._length_s)
         self._hosts = int(options.get("hosts", 0))
         self._console.print(Text(heading(options), style="dim"), soft_wrap=True)
@@ -181,10 +184,21 @@ class Watcher:
         self._events.append(stamp)
 
     def _refresh(self) -> None:
-        while not self._ended.wait(REFRESH_S):
+        began_s = time.monotonic()
+        while not self._ended.wait(LINE_S if self._live is None else REFRESH_S):
+            if self._live is None:
+                self._say_progress(time.monotonic() - began_s)
+                continue
             self._picture.take(self._tail.lines())
-            assert self._live is not None
             self._live.update(self._draw(), refresh=True)
+
+    def _say_progress(self, took_s: float) -> None:
+        """A line without a terminal: how far the run is, and the time that is left at its pace so far."""
+        seconds = self.seconds()
+        if seconds is None:
+            write_error(f"mrclab: preparing for {took_s:.0f} s")
+        else:
+            write_error(f"mrclab: {self._time(seconds)}{time_left(took_s, seconds, self._length_s)}")
 
     def _time(self, seconds: float) -> str:
         """A time of the run, of all that it has."""

@@ -1,14 +1,16 @@
 """The lines of a file, read as they are needed, and the numbers in them."""
 
 import io
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from common import plain_file
+from common.terminal.progress import with_progress
 from schedules.errors import at, unreadable
 
 LINE_CHARACTERS_MAX = 65_536
-FILE_BYTES_MAX = 512 << 20
+FILE_BYTES_MAX = 8 << 30
 
 
 def opened(path: Path) -> io.BufferedReader:
@@ -30,7 +32,9 @@ def lines(path: Path) -> Iterator[str]:
     number = 0
     try:
         with opened(path) as plain, io.TextIOWrapper(plain, encoding="utf-8-sig", newline=None) as file:
-            while line := file.readline(LINE_CHARACTERS_MAX):
+            size_mb = os.fstat(plain.fileno()).st_size >> 20
+            read = iter(lambda: file.readline(LINE_CHARACTERS_MAX), "")
+            for line in with_progress(read, size_mb, f"MB of {path.name} read", lambda: plain.tell() >> 20):
                 number += 1
                 if len(line) >= LINE_CHARACTERS_MAX:
                     raise at(str(path), number, f"a line must have fewer than {LINE_CHARACTERS_MAX} characters")

@@ -13,7 +13,7 @@ twice as many backward. All-reduces are rings. Rank numbers count tensor first, 
 This is a model of a step, not the trace of one: a real job has embeddings, an optimizer, kernels of uneven length.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ COMPUTE, GRADIENTS = 0, 1
 """Processors: gradients leave while the rank computes."""
 FLOPS = 400_000_000_000_000
 """Multiplications and additions per second that a GPU achieves."""
-OPERATIONS_MAX = 20_000_000
+OPERATIONS_MAX = 100_000_000
 OPTIONS = ("model", "tensor", "pipeline", "data", "layers", "tokens", "microbatches", "flops")
 """Those that no other program has."""
 
@@ -112,10 +112,10 @@ class TrainingSchedule:
         return self.rounds * (self.ranks * passes + handed_on) + (self.rounds - 1) * self.ranks
 
 
-def program(what: TrainingSchedule) -> Iterator[str]:
-    """The lines of the program."""
+def program(what: TrainingSchedule, ranks: Iterable[int] = ()) -> Iterator[str]:
+    """The lines of the program; `ranks` are all ranks, of a caller that tells how far this is."""
     yield f"num_ranks {what.ranks}"
-    for rank in range(what.ranks):
+    for rank in ranks or range(what.ranks):
         yield ""
         yield f"rank {rank} {{"
         yield from Rank(what, rank).lines()

@@ -67,7 +67,8 @@ def export_command(arguments: argparse.Namespace) -> int:
     if arguments.form == "json" and arguments.switch is not None:
         raise ValueError("--switch must be left out with json: the document holds all switches")
     plan = chosen_plan(arguments.name)
-    from cli.exporting.document import document, with_progress
+    from cli.exporting.document import document
+    from common.terminal.progress import with_progress
 
     if arguments.form == "json":
         return print_or_write(arguments, document(plan))

@@ -212,7 +212,8 @@ def lane(
     watcher = stack.enter_context(Watcher(console, spec.scenario, directory, plain=plain))
     runner = prepared.runner(directory, partial(say, watcher, f"{spec.choices.transport.name}: " if race else ""))
     watcher.seconds = runner.seconds
-    watcher.options(spec.options())
+    load = spec.scenario.load
+    watcher.options(spec.options(), 0.0 if load is None else load(spec.setting).seconds)
     if not race:
         watcher.tell(f"this run takes {prepared.needed.describe()}")
     return Lane(runner, watcher)

@@ -1,29 +1,13 @@
 """A whole plan as JSON: nodes, links, and every switch's entries as the controller writes them."""
 
 import json
-import time
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
-from common.terminal.standard_streams import write_error
+from common.terminal.progress import with_progress
 from topo import Host, Node, Plan, plan_document
 from topo.address import host_address, switch_usid, usid_address
 from topo.graph import Link, PortRef, links, port_count, ports
-
-T = TypeVar("T")
-LINE_S = 10.0
-
-
-def with_progress(things: Iterable[T], count: int, what: str) -> Iterator[T]:
-    """Pass things on. Where they take long, say how many there were, and when all will have been."""
-    began_s = said_s = time.monotonic()
-    for done, thing in enumerate(things):
-        now_s = time.monotonic()
-        if done and now_s - said_s >= LINE_S:
-            said_s = now_s
-            left_s = (now_s - began_s) / done * (count - done)
-            write_error(f"mrclab: {done} of {count} {what}, about {max(1, round(left_s / 60))} min left for them")
-        yield thing
 
 
 def document(plan: Plan) -> Iterator[str]:

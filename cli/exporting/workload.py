@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterable, Iterator
 
 from cli.damage import told_of
+from common.terminal.progress import with_progress
 from judging import Run
 from judging.measures.completions import completions
 from running.directory import find
@@ -40,7 +41,7 @@ def step(arguments: argparse.Namespace) -> Iterator[str]:
     given = {name: getattr(arguments, name) for name in (*training.OPTIONS, "rounds")}
     what = training.TrainingSchedule(**{name: value for name, value in given.items() if value is not None})
     what.check()
-    return training.program(what)
+    return training.program(what, with_progress(range(what.ranks), what.ranks, "ranks"))
 
 
 def refuse(arguments: argparse.Namespace, names: Iterable[str], why: str) -> None:

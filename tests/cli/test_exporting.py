@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from cli import main as cli
-from cli.exporting import document
 from cli.exporting.frr import frr
 from cli.exporting.sonic import LANES, sonic
+from common.terminal import progress
 from tests.topo.topologies.shapes import SMALL
 from topo.address import usid_address
 from topo.graph import PortRef, peer
@@ -120,12 +120,12 @@ def test_packets_follow_the_exported_routes_along_every_path(form, read, plan) -
 
 @pytest.mark.parametrize("form", ["json", "frr"])
 def test_a_long_export_says_how_far_it_is(form: str, tmp_path, capsys, monkeypatch) -> None:
-    monkeypatch.setattr(document, "LINE_S", 0.0)
+    monkeypatch.setattr(progress, "LINE_S", 0.0)
     monkeypatch.setattr(time, "monotonic", iter(range(0, 10**6, 60)).__next__)
     assert cli.main(["export", form, "tiny", "-o", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().err.splitlines()
-    assert "mrclab: 7 of 8 switches, about 1 min left for them" in said
-    assert ("mrclab: 11 of 12 nodes, about 1 min left for them" in said) == (form == "json")
+    assert "mrclab: 7 of 8 switches, about 69 s left" in said
+    assert ("mrclab: 11 of 12 nodes, about 65 s left" in said) == (form == "json")
     told = {line.split()[4] for line in said}
     assert len(told) == (3 if form == "json" else 1), said
 

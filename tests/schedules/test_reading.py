@@ -1,5 +1,6 @@
 """Files: endings, what is no text, matrices read again, and what a long one takes and gives, sorted in batches."""
 
+import re
 import tracemalloc
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from common.linux import memory
+from common.terminal import progress
 from schedules import edges, patterns
 from schedules.builder import numbered
 from schedules.errors import ScheduleError
@@ -42,8 +45,25 @@ def test_a_file_above_the_limit_is_refused_unread(name: str, tmp_path: Path):
     with (tmp_path / name).open("wb") as file:
         file.truncate(FILE_BYTES_MAX + 1)
     for reader in (read, digest_of):
-        with pytest.raises(ScheduleError, match=rf"{name}: must have at most 536870912 bytes \(got 536870913\)$"):
+        with pytest.raises(ScheduleError, match=rf"{name}: must have at most 8589934592 bytes \(got 8589934593\)$"):
             reader(tmp_path / name)
+
+
+def test_a_long_file_is_told_of_before_it_is_read_or_refused(tmp_path: Path, monkeypatch, capsys):
+    """By what `benchmarks.workload_files` measured at most: 2.5 bytes of memory and 0.3 µs per byte of the file."""
+    file = tmp_path / "long.cm"
+    file.write_text("Nodes 2\nConnections 1\n0->1 start 0 size 5\n")
+    with file.open("ab") as end:
+        end.write((b"#" * 60_000 + b"\n") * 540)
+    monkeypatch.setattr(memory, "available", lambda: 10**9)
+    monkeypatch.setattr(progress, "LINE_S", 0.0)
+    read(file)
+    first, *lines = capsys.readouterr().err.splitlines()
+    assert first == "mrclab: long.cm (32 MB) takes about 0.1 GB of memory and 0 min to read"
+    assert any(re.fullmatch(r"mrclab: 1\d of 30 MB of long.cm read, about \d+ s left", line) for line in lines)
+    monkeypatch.setattr(memory, "available", lambda: 10**7)
+    with pytest.raises(ScheduleError, match=r"long.cm: this file of 0.0 GB takes about 0.1 GB .*; 0.0 GB are to spare"):
+        read(file)
 
 
 def test_a_file_that_changes_during_a_run_is_refused(tmp_path: Path):
