@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import NamedTuple, cast
 
-from common.linux.memory import SHARE_MAX as MEMORY_SHARE_MAX
-from common.linux.memory import available as available_memory
 from endpoint import Transport
 from endpoint.workloads import KINDS, MEMORY_BYTES_MAX, MemoryRefusedError, Setup, WorkloadError, make
+from running.memory import SHARE_MAX as MEMORY_SHARE_MAX
+from running.memory import available as available_memory
 from running.options import Choices
 from running.spec import RunSpec
 from scenarios import Workload

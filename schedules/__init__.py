@@ -7,12 +7,12 @@ from common.door import lazy
 if TYPE_CHECKING:
     from schedules.builder import RANKS_MAX
     from schedules.errors import ScheduleError, at
-    from schedules.reading import SUFFIXES, digest_of, read, shared
+    from schedules.reading import SUFFIXES, digest_of, read, shared, watch_with
     from schedules.schedule import RankOperations, Schedule
 else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
     "RANKS_MAX", "SUFFIXES", "RankOperations", "Schedule", "ScheduleError", "at", "collectives", "digest_of",
-    "operation", "patterns", "read", "shared", "training",
+    "operation", "patterns", "read", "shared", "training", "watch_with",
 ]  # fmt: skip

@@ -1,12 +1,10 @@
 """The lines of a file, read as they are needed, and the numbers in them."""
 
 import io
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from common import plain_file
-from common.terminal.progress import with_progress
 from schedules.errors import at, unreadable
 
 LINE_CHARACTERS_MAX = 65_536
@@ -24,7 +22,11 @@ def opened(path: Path) -> io.BufferedReader:
     return file
 
 
-def lines(path: Path) -> Iterator[str]:
+Follow = Callable[[Iterator[str], Callable[[], int]], Iterator[str]]
+"""Passes lines on, and may tell how far the file is read, in bytes."""
+
+
+def lines(path: Path, follow: Follow = lambda read, _: read) -> Iterator[str]:
     """The lines of a UTF-8 text file, without their ends and a byte order mark.
 
     ScheduleError when it cannot be read or is no text.
@@ -32,9 +34,8 @@ def lines(path: Path) -> Iterator[str]:
     number = 0
     try:
         with opened(path) as plain, io.TextIOWrapper(plain, encoding="utf-8-sig", newline=None) as file:
-            size_mb = os.fstat(plain.fileno()).st_size >> 20
             read = iter(lambda: file.readline(LINE_CHARACTERS_MAX), "")
-            for line in with_progress(read, size_mb, f"MB of {path.name} read", lambda: plain.tell() >> 20):
+            for line in follow(read, plain.tell):
                 number += 1
                 if len(line) >= LINE_CHARACTERS_MAX:
                     raise at(str(path), number, f"a line must have fewer than {LINE_CHARACTERS_MAX} characters")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from common.linux import memory
-from common.terminal.standard_streams import write_error
 from schedules import goal, matrix
 from schedules.errors import ScheduleError, unreadable
-from schedules.lines import lines, opened
+from schedules.lines import Follow, lines, opened
 from schedules.schedule import Schedule
 
 READERS: dict[str, Callable[[str], goal.GoalReader | matrix.MatrixReader]] = {
@@ -20,11 +17,6 @@ READERS: dict[str, Callable[[str], goal.GoalReader | matrix.MatrixReader]] = {
     ".goal": goal.GoalReader,
 }
 SUFFIXES = tuple(READERS)
-MEMORY_PER_BYTE = 2.5
-SECONDS_PER_BYTE = 0.3e-6
-"""Of a file's length, at most: `benchmarks.workload_files` measured 0.7 to 2.3, and 0.18 to 0.28 µs."""
-TOLD_BYTES = 30 << 20
-"""Longer files take ten seconds to read, and are told of before."""
 
 
 def read(path: Path) -> Schedule:
@@ -32,25 +24,15 @@ def read(path: Path) -> Schedule:
     reader = READERS.get(path.suffix)
     if reader is None:
         raise ScheduleError(f"{path}: the name of a schedule must end in {' or '.join(SUFFIXES)}")
-    _check_memory(path)
-    return reader(path.name).read(lines(path))
+    return reader(path.name).read(lines(path, _watches[-1](path)))
 
 
-def _check_memory(path: Path) -> None:
-    """ScheduleError where a file's columns would not fit into memory, with the estimate of memory and time."""
-    try:
-        with opened(path) as file:
-            size = os.fstat(file.fileno()).st_size
-    except OSError as error:
-        raise unreadable(path, error) from error
-    needed, spare = round(MEMORY_PER_BYTE * size), memory.available()
-    takes = f"about {needed / 1e9:.1f} GB of memory and {size * SECONDS_PER_BYTE / 60:.0f} min to read"
-    if needed > memory.SHARE_MAX * spare:
-        raise ScheduleError(
-            f"{path}: this file of {size / 1e9:.1f} GB takes {takes}; {spare / 1e9:.1f} GB are to spare"
-        )
-    if size > TOLD_BYTES:
-        write_error(f"mrclab: {path.name} ({size / 1e6:.0f} MB) takes {takes}")
+def watch_with(watch: Callable[[Path], Follow]) -> None:
+    """Have `watch` look at each file before it is read, refuse it or follow it: this room has no clock."""
+    _watches.append(watch)
+
+
+_watches: list[Callable[[Path], Follow]] = [lambda path: lambda read, _: read]
 
 
 def digest_of(path: Path) -> str:

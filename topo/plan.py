@@ -282,7 +282,7 @@ class Plan:
         return max(1, round(self.threshold_bytes(multiple * share) / self.frame_bytes_max))
 
     def queue_share(self, rate_bps: int, usual_bps: int) -> float:
-        """What a port that runs at `rate_bps` instead of the plan's rate keeps of its thresholds and buffers."""
+        """The share of thresholds and buffers that a port keeps that runs at `rate_bps` instead of the plan's rate."""
         return min(1.0, rate_bps / usual_bps) if self.queues.scale_with_rate else 1.0
 
     @property

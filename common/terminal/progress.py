@@ -1,7 +1,5 @@
 """Lines on standard error while something takes long: how far it is, and when it will have ended."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar

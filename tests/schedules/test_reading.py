@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from common.linux import memory
 from common.terminal import progress
-from schedules import edges, patterns
+from running import memory
+from running.memory import watch
+from schedules import edges, patterns, reading
 from schedules.builder import numbered
 from schedules.errors import ScheduleError
 from schedules.goal import GoalReader
@@ -55,6 +56,7 @@ def test_a_long_file_is_told_of_before_it_is_read_or_refused(tmp_path: Path, mon
     file.write_text("Nodes 2\nConnections 1\n0->1 start 0 size 5\n")
     with file.open("ab") as end:
         end.write((b"#" * 60_000 + b"\n") * 540)
+    monkeypatch.setattr(reading, "_watches", [watch])
     monkeypatch.setattr(memory, "available", lambda: 10**9)
     monkeypatch.setattr(progress, "LINE_S", 0.0)
     read(file)
