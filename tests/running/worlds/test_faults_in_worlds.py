@@ -331,8 +331,7 @@ def test_a_slower_port_keeps_its_queues_or_has_them_scaled(scales: bool, tmp_pat
         assert switch._control.install(usual) == 0
     finally:
         world.close()
-    changed = [
-        (old.args, new.args) for old, new in zip(usual, slow, strict=True) if isinstance(new, TableEntry) and old != new
-    ]
+    rows = ([entry for entry in entities if isinstance(entry, TableEntry)] for entities in (usual, slow))
+    changed = [(old.args, new.args) for old, new in zip(*rows, strict=True) if old != new]
     assert [(old[0], new[0]) for old, new in changed] == [(47, 12), (16, 4), (16, 4), (47, 12)] + 4 * [(3, 1)]
     assert {new for old, new in changed if old == (3, 13)} == {(1, 3)}
