@@ -199,7 +199,7 @@ class Responder:
         if (
             wrong and (size or rights.domain < 0) and not rights.admit(region, at, size)
         ):  # C9-88: no key of an empty write
-            return self._refuse_access(now_ns, f"write of {size} bytes to {write.va:#x} rkey {write.rkey:#x}")
+            return self._refuse_access(now_ns, psn, f"write of {size} bytes to {write.va:#x} rkey {write.rkey:#x}")
         if write.opcode >= wire.OP_WRITE_LAST:
             if not self._may_end(now_ns, write, psn):
                 return False
@@ -209,7 +209,7 @@ class Responder:
             return False
         if size and region is not None and not place(region, at, frame, write.start, size):
             gone = f"write of {size} bytes to {write.va:#x}, where the program has no memory any more"
-            return self._refuse_access(now_ns, gone)
+            return self._refuse_access(now_ns, psn, gone)
         self.bitmap |= bit
         self.unreported |= bit
         self.received_bytes += size
@@ -244,7 +244,12 @@ class Responder:
             self._counted_bytes += wire.IMMEDIATE.size
         return True
 
-    def _refuse_access(self, now_ns: int, what: str) -> bool:
+    def _refuse_access(self, now_ns: int, psn: int, what: str) -> bool:
+        """A NAK is about the next message in order. A packet ahead of others counts as lost: it will come again."""
+        if psn > self.epsn:
+            self.lasts &= ~(1 << psn - self.epsn)
+            self.immediates.pop(psn, None)
+            return False
         no_writes = self._rights.domain < 0
         syndrome = Syndrome.NAK_INVALID_REQUEST if no_writes else Syndrome.NAK_REMOTE_ACCESS_ERROR
         self.refuse(now_ns, syndrome, what)

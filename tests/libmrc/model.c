@@ -135,6 +135,9 @@ static void check_sent(const struct ibv_wc *wc)
             CHECK(slot(1, one, place)[at] == (uint8_t)(request->seed + at));
         return;
     }
+    if (!(one->failed ? wc->status == IBV_WC_WR_FLUSH_ERR : fits(one, number, wc->status)))
+        fprintf(stderr, "fault %d, failed %d, request %lu, guilty %lu: %s\n", (int)one->fault, one->failed, (unsigned long)number,
+                (unsigned long)one->guilty, ibv_wc_status_str(wc->status));
     CHECK(one->failed ? wc->status == IBV_WC_WR_FLUSH_ERR : fits(one, number, wc->status));
     one->failed = true;
 }

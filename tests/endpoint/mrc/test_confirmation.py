@@ -213,6 +213,30 @@ def test_a_sender_whose_nak_was_lost_is_told_again(planes: int, lost: int) -> No
     assert len(naks) == told == lost + planes
 
 
+@pytest.mark.parametrize("immediate", [None, 3])
+def test_a_write_that_overtakes_a_lost_one_is_refused_after_it(immediate: int | None) -> None:
+    """A NAK is about the next message in order: the lost write would be named as the guilty one."""
+    wire = Wire(planes=2, evs_per_plane=4)
+    flow = Flow(wire)
+    lost: list[int] = []
+
+    def lossy(host: str, port: int, frame: bytes) -> bool:
+        if host == "h0" and not lost and Packet(port, frame).opcode is Opcode.WRITE_ONLY:
+            lost.append(port)
+            return False
+        return True
+
+    wire.tap(lossy)
+    flow.qp.post_write(4, flow.region, 0, 1000, flow.target.va, flow.target.rkey)
+    flow.qp.post_write(5, flow.region, 0, 1000, flow.target.va, flow.target.rkey ^ 1, immediate=immediate)
+    flow.qp.post_write(6, flow.region, 0, 1000, flow.target.va, flow.target.rkey)
+    wire.kick("h0")
+    wire.run(1000 * wire.base_rtt_ns)
+    assert lost
+    # Writes may be done in any order.
+    assert [(one.wr_id, one.status) for one in flow.cq.poll(9)] == [(6, SUCCESS), (4, SUCCESS), (5, REFUSED)]
+
+
 def test_an_unexpected_event_whose_nack_was_lost_is_told_again() -> None:
     bench = Bench()
     (sent,) = bench.write()
