@@ -6,13 +6,12 @@ much memory they need; the number of packets is what the participating hosts cou
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple, cast
 
 from endpoint import Transport
 from endpoint.workloads import KINDS, MEMORY_BYTES_MAX, MemoryRefusedError, Setup, WorkloadError, make
-from running.memory import SHARE_MAX as MEMORY_SHARE_MAX
-from running.memory import available as available_memory
 from running.options import Choices
 from running.spec import RunSpec
 from scenarios import Workload
@@ -40,6 +39,7 @@ SWITCH_ROWS_MAX = 10_000  # of ports, in the samples of switches in virtual time
 PACKET_SECONDS = 60e-6  # of virtual time's one processor, for a data packet with its acknowledgement and every hop
 SWITCH_SECONDS = 0.03  # to build one in Mininet and install its tables
 SECONDS_MAX = 24 * 3600
+MEMORY_SHARE_MAX = 0.9  # of what is available: more would swap
 
 
 class TooLargeError(ValueError):
@@ -194,6 +194,14 @@ def memory_asked(setup: Setup, workload: Workload) -> RankMemory:
     except WorkloadError as error:
         raise WorkloadError(f"workload {workload.name}: {error}") from None
     return RankMemory(0, 0)
+
+
+def available_memory(meminfo: Path = Path("/proc/meminfo")) -> int:
+    """Bytes that processes could have without swapping (proc(5), MemAvailable)."""
+    for line in meminfo.read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise OSError(f"{meminfo} does not say how much memory is available")
 
 
 def size(count: float) -> str:

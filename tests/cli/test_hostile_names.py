@@ -224,7 +224,7 @@ def files_of_the_product() -> Iterator[Path]:
 
 NO_USERS_TEXT = {
     "lab.number", "self.incident.level", "self.incident.seed", "at", "meant", "line", "line.strip()", "SWITCH",
-    "quoted(name)", "plan.leaves", "package", "lab", "first.name",
+    "quoted(name)", "plan.leaves", "package", "lab", "first.name", "name.option()",
 }  # fmt: skip
 """Numbers (`lab` is an exercise's), the option of a lab's name, and words of this project; a text needs `quoted`."""
 

@@ -32,7 +32,7 @@ def test_every_word_that_touches_a_lab_takes_a_name(word: str, capsys: pytest.Ca
     assert {"run", "up", "down", "status", "fault", "trace", "view", "topo"} <= set(filter(touches_a_lab, commands()))
     with pytest.raises(SystemExit):
         cli.main([word, "--name", "Not a Name"])
-    assert "argument --name: 'Not a Name' is no lab's name: a lab's name has 1 to 16" in capsys.readouterr().err
+    assert "--name: 'Not a Name' is no lab's name: a lab's name has 1 to 16" in capsys.readouterr().err
 
 
 def test_the_name_may_come_before_the_word_and_is_kept_under_sudo(monkeypatch, capsys) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from common.terminal import progress
-from running import memory
-from running.memory import watch
+from running import long_files
+from running.long_files import watch
 from schedules import edges, patterns, reading
 from schedules.builder import numbered
 from schedules.errors import ScheduleError
@@ -57,13 +57,13 @@ def test_a_long_file_is_told_of_before_it_is_read_or_refused(tmp_path: Path, mon
     with file.open("ab") as end:
         end.write((b"#" * 60_000 + b"\n") * 540)
     monkeypatch.setattr(reading, "_watches", [watch])
-    monkeypatch.setattr(memory, "available", lambda: 10**9)
+    monkeypatch.setattr(long_files, "available_memory", lambda: 10**9)
     monkeypatch.setattr(progress, "LINE_S", 0.0)
     read(file)
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "mrclab: long.cm (32 MB) takes about 0.1 GB of memory and 0 min to read"
     assert any(re.fullmatch(r"mrclab: 1\d of 30 MB of long.cm read, about \d+ s left", line) for line in lines)
-    monkeypatch.setattr(memory, "available", lambda: 10**7)
+    monkeypatch.setattr(long_files, "available_memory", lambda: 10**7)
     with pytest.raises(ScheduleError, match=r"long.cm: this file of 0.0 GB takes about 0.1 GB .*; 0.0 GB are to spare"):
         read(file)
 

@@ -118,12 +118,12 @@ def test_a_step_waits_for_the_gradients_of_the_one_before() -> None:
         (TrainingSchedule(pipeline=3), "--layers must be a multiple of --pipeline (got 4 layers for 3)"),
         (TrainingSchedule(microbatches=0), "--microbatches must be between 1 and 65536 (got 0)"),
         (
-            TrainingSchedule(model="llama-70b", tensor=1, pipeline=1, data=256, microbatches=1),
-            "at most 20000000 operations (this one has 20971520)",
+            TrainingSchedule(model="llama-70b", tensor=1, pipeline=1, data=1024, microbatches=1),
+            "at most 100000000 operations (this one has 335544320)",
         ),
         (
             TrainingSchedule(model="llama-70b", tensor=8, pipeline=8, data=16, microbatches=4096),
-            "at most 20000000 operations",
+            "at most 100000000 operations",
         ),
     ],
 )

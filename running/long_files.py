@@ -1,4 +1,4 @@
-"""The memory that this machine has to spare, and workload files that take much of it: told of, refused, followed."""
+"""Workload files that take much of this machine's memory or time: told of, refused, followed."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -6,10 +6,9 @@ from pathlib import Path
 
 from common.terminal.progress import with_progress
 from common.terminal.standard_streams import write_error
+from running.estimate import MEMORY_SHARE_MAX, available_memory
 from schedules import ScheduleError
 
-SHARE_MAX = 0.9
-"""Of what is available: more would swap."""
 MEMORY_PER_BYTE = 2.5
 SECONDS_PER_BYTE = 0.3e-6
 """Of a file's length, at most: `benchmarks.workload_files` measured 0.7 to 2.3, and 0.18 to 0.28 µs."""
@@ -17,20 +16,12 @@ TOLD_BYTES = 30 << 20
 """Longer files take ten seconds to read, and are told of before."""
 
 
-def available(meminfo: Path = Path("/proc/meminfo")) -> int:
-    """Bytes that processes could have without swapping (proc(5), MemAvailable)."""
-    for line in meminfo.read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    raise OSError(f"{meminfo} does not say how much memory is available")
-
-
 def watch(path: Path) -> Callable[[Iterator[str], Callable[[], int]], Iterator[str]]:
     """The follower of a file's lines. ScheduleError where its columns would not fit into memory, with the estimate."""
     size = path.stat().st_size if path.is_file() else 0
-    needed, spare = round(MEMORY_PER_BYTE * size), available()
+    needed, spare = round(MEMORY_PER_BYTE * size), available_memory()
     takes = f"about {needed / 1e9:.1f} GB of memory and {size * SECONDS_PER_BYTE / 60:.0f} min to read"
-    if needed > SHARE_MAX * spare:
+    if needed > MEMORY_SHARE_MAX * spare:
         there = f"{spare / 1e9:.1f} GB are to spare"
         raise ScheduleError(f"{path}: this file of {size / 1e9:.1f} GB takes {takes}; {there}")
     if size > TOLD_BYTES:
