@@ -45,6 +45,11 @@ def choose(
     """
     if arguments.ranks is not None and arguments.program is None:
         raise ValueError("--ranks names the hosts of --program: it needs --program COMMAND")
+    if library.is_workload(arguments.scenario):
+        from running.long_files import watch  # late: it needs numpy
+        from schedules import watch_with
+
+        watch_with(watch)
     scenario = scenario_of(arguments.scenario, arguments.short, None)
     simulated = arguments.world == "simulated"
     overrides = plan_overrides(arguments.set, simulated)

@@ -16,7 +16,7 @@ else:
 
 __all__ = [
     "SECONDS_MAX", "Choices", "RunDirectory", "RunSpec", "Runner", "assessment", "calibration", "check_command",
-    "directory", "document", "estimate", "fault_words", "group", "identity", "moments", "options", "parallel",
-    "prepare", "rehearse", "runner", "scenario_of", "sdk", "tracing", "transport_choice", "view", "workers",
+    "directory", "document", "estimate", "fault_words", "group", "identity", "long_files", "moments", "options",
+    "parallel", "prepare", "rehearse", "runner", "scenario_of", "sdk", "tracing", "transport_choice", "view", "workers",
     "worlds",
 ]  # fmt: skip

@@ -9,6 +9,8 @@ from common.terminal.standard_streams import write_error
 from running.estimate import MEMORY_SHARE_MAX, available_memory
 from schedules import ScheduleError
 
+__all__ = ["watch"]
+
 MEMORY_PER_BYTE = 2.5
 SECONDS_PER_BYTE = 0.3e-6
 """Of a file's length, at most: `benchmarks.workload_files` measured 0.7 to 2.3, and 0.18 to 0.28 µs."""

@@ -196,11 +196,6 @@ def scaled(fault: TimedFault, factor: float) -> TimedFault:
 
 def scenario_of(source: str, short: bool, command: Command | None) -> Scenario:
     """A scenario by its name or file, perhaps in its short phases, or with a command in place of the traffic."""
-    if library.is_workload(source):
-        from running.long_files import watch  # late: it needs numpy
-        from schedules import watch_with
-
-        watch_with(watch)
     scenario = library.find(source)
     scenario = scenario.shortened() if short else scenario
     return scenario if command is None else with_command(scenario, command)

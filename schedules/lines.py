@@ -26,8 +26,13 @@ Follow = Callable[[Iterator[str], Callable[[], int]], Iterator[str]]
 """Passes lines on, and may tell how far the file is read, in bytes."""
 
 
-def lines(path: Path, follow: Follow = lambda read, _: read) -> Iterator[str]:
-    """The lines of a UTF-8 text file, without their ends and a byte order mark.
+def unwatched(path: Path) -> Follow:
+    return lambda read, _: read
+
+
+def lines(path: Path, watch: Callable[[Path], Follow] = unwatched) -> Iterator[str]:
+    """The lines of a UTF-8 text file, without their ends and a byte order mark. `watch` looks at a file that is not too
+    large before it is read, and may refuse it.
 
     ScheduleError when it cannot be read or is no text.
     """
@@ -35,7 +40,7 @@ def lines(path: Path, follow: Follow = lambda read, _: read) -> Iterator[str]:
     try:
         with opened(path) as plain, io.TextIOWrapper(plain, encoding="utf-8-sig", newline=None) as file:
             read = iter(lambda: file.readline(LINE_CHARACTERS_MAX), "")
-            for line in follow(read, plain.tell):
+            for line in watch(path)(read, plain.tell):
                 number += 1
                 if len(line) >= LINE_CHARACTERS_MAX:
                     raise at(str(path), number, f"a line must have fewer than {LINE_CHARACTERS_MAX} characters")

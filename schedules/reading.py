@@ -9,7 +9,7 @@ from pathlib import Path
 
 from schedules import goal, matrix
 from schedules.errors import ScheduleError, unreadable
-from schedules.lines import Follow, lines, opened
+from schedules.lines import Follow, lines, opened, unwatched
 from schedules.schedule import Schedule
 
 READERS: dict[str, Callable[[str], goal.GoalReader | matrix.MatrixReader]] = {
@@ -24,15 +24,16 @@ def read(path: Path) -> Schedule:
     reader = READERS.get(path.suffix)
     if reader is None:
         raise ScheduleError(f"{path}: the name of a schedule must end in {' or '.join(SUFFIXES)}")
-    return reader(path.name).read(lines(path, _watches[-1](path)))
+    return reader(path.name).read(lines(path, _watch))
 
 
 def watch_with(watch: Callable[[Path], Follow]) -> None:
     """Have `watch` look at each file before it is read, refuse it or follow it: this room has no clock."""
-    _watches.append(watch)
+    global _watch
+    _watch = watch
 
 
-_watches: list[Callable[[Path], Follow]] = [lambda path: lambda read, _: read]
+_watch: Callable[[Path], Follow] = unwatched
 
 
 def digest_of(path: Path) -> str:

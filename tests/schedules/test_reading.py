@@ -56,7 +56,7 @@ def test_a_long_file_is_told_of_before_it_is_read_or_refused(tmp_path: Path, mon
     file.write_text("Nodes 2\nConnections 1\n0->1 start 0 size 5\n")
     with file.open("ab") as end:
         end.write((b"#" * 60_000 + b"\n") * 540)
-    monkeypatch.setattr(reading, "_watches", [watch])
+    monkeypatch.setattr(reading, "_watch", watch)
     monkeypatch.setattr(long_files, "available_memory", lambda: 10**9)
     monkeypatch.setattr(progress, "LINE_S", 0.0)
     read(file)
