@@ -19,6 +19,7 @@ release = version = _PROJECT["version"]
 extensions = ["myst_parser"]
 root_doc = "README"
 source_suffix = {".md": "markdown"}
+suppress_warnings = ["misc.highlighting_failure"]  # P4 is coloured as C, which it nearly is
 myst_heading_anchors = 4  # links to headings, as GitHub has them
 # Sphinx is the best kept generator, reads Markdown by MyST, and has search built in.
 html_theme = "furo"  # light and dark, as the reader's system asks
