@@ -71,7 +71,7 @@ def _order(first: Mapping[int, float], second: Mapping[int, float], error: float
 
 def seeds_needed(algorithms: int) -> int:
     """The seeds that can order so many algorithms at all, by the rule of `_order`."""
-    return max(PAIRS_MIN, 1 + ceil(log2(comb(algorithms, 2) / (1 - CONFIDENCE))))
+    return max(PAIRS_MIN, 1 + ceil(log2(max(1, comb(algorithms, 2)) / (1 - CONFIDENCE))))
 
 
 def holm(chances: Sequence[float]) -> list[float]:

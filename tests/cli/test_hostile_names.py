@@ -264,9 +264,9 @@ def pages(text: str) -> Iterator[str]:
     yield sweep_report.html(statements)
     yield contest_report.html(Path("/place"), [Match(text, [text], text, statements)], lambda *_: None)
     document = {
-        "verdict": "wrong", "lab_s": 1.0, "commands": 1, "level": 1, "seed": 1, "points": 0.0, "because": text,
-        "truth": [], "extra": [], "evidence": [{"component": text, "kind": text, "commands": [text], "hint": text,
-        "shows": text}], "oddities": [],
+        "verdict": "wrong", "lab_s": 1.0, "commands": 1, "level": 1, "seed": 1, "points": 0.0, "net": 0.0,
+        "because": text, "truth": [], "extra": [], "oddities": [],
+        "evidence": [{"component": text, "kind": text, "commands": [text], "hint": text, "shows": text}],
     }  # fmt: skip
     yield incident_page.html(document, [AskedCommand(text, 1.0)])
 
