@@ -39,7 +39,7 @@ def write(runs: Sequence[Path], path: Path) -> int:
 
 
 def replay(runs: Sequence[Path], texts: Sequence[bytes] = ()) -> bytes:
-    """The page with the runs in it. ValueError when a run cannot be drawn. `texts` as in `packed`."""
+    """The page with the runs in it. ValueError when a run cannot be drawn. `texts`: of the only run, as in `packed`."""
     told = {**replay_view(runs).document(), "lines": [packed(run, texts) for run in runs]}
     return document(told, {name: content.decode() for name, content in browser_files().items()}).encode()
 

@@ -19,6 +19,7 @@ from common.journal import Journal
 from common.quoting import command
 from endpoint import acknowledges
 from judging import Run
+from page.feed import PACKETS
 from page.microscope import Microscope
 from page.pacing import OVER, Abreast, Closing, PacedInjector, PacedWorld, Pacers, RunPacer
 from page.played import played
@@ -51,7 +52,7 @@ class PacketAnswers:
     def __call__(self, lane: int, packet: int) -> dict[str, Any]:
         """LookupError when there is no log, or when the log has no such packet."""
         run = self._runs[lane]
-        log = None if run is None else run / "packets.jsonl"
+        log = None if run is None else run / PACKETS
         if log is None or not log.exists():
             raise LookupError("this run has no packet log: run with --world simulated --record-packets START..END")
         return answer(log, packet)

@@ -28,7 +28,7 @@ def with_progress(things: Iterable[T], count: int, what: str, position: Callable
 
 
 def time_left(took_s: float, done: float, count: float) -> str:
-    """What is left of a work of which a part took so long, as the end of a line; nothing where none is done."""
+    """The rest of a work, by the time that a part of it took, as the end of a line; "" where no part is done."""
     left_s = took_s / done * max(0.0, count - done) if done else 0.0
     if not left_s:
         return ""
