@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         EngineError,
         MeterConfig,
         PortConfig,
+        PortCounters,
         QueueConfig,
         Transmitted,
         sampled,
@@ -25,6 +26,7 @@ else:
 
 __all__ = [
     "NO_PORT", "PRIORITIES", "DeviceConfig", "End", "Engine", "EngineControl", "EngineError", "Fabric", "Fate",
-    "MeterConfig", "NicPort", "NodeKind", "PacketRecord", "PortConfig", "PortSpec", "QueueConfig", "TimedFrame",
-    "Transmitted", "in_order", "native", "p4rt", "parse_config", "reference", "register", "sampled", "stf",
+    "MeterConfig", "NicPort", "NodeKind", "PacketRecord", "PortConfig", "PortCounters", "PortSpec", "QueueConfig",
+    "TimedFrame", "Transmitted", "in_order", "native", "p4rt", "parse_config", "reference", "register", "sampled",
+    "stf",
 ]  # fmt: skip

@@ -153,7 +153,7 @@ class Device:
         with self.lock:
             self.check_present()
             now_ns = self.data_plane.now_ns()
-            return {port: self.engine.port_counters(port, now_ns) for port in self.ports}
+            return dict(zip(self.ports, self.engine.counters_of(list(self.ports), now_ns), strict=True))
 
     def copy_to(self, engine: EngineControl) -> None:
         """Bring another engine to this device's program and tables. Raises ConfigError without a program."""

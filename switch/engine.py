@@ -8,7 +8,7 @@ The P4Runtime server validates before it calls, so an engine raises `EngineError
 (a full table, a duplicate), and then leaves its state unchanged.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, Protocol
 
@@ -141,13 +141,15 @@ class PortCounters(NamedTuple):
 
 
 ALWAYS_SAMPLED = frozenset({
-    "port", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "queue_packets", "queue_bytes", "drop_trimmed_share",
+    "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "queue_packets", "queue_bytes",
 })  # fmt: skip
 
 
-def sampled(row: Mapping[str, int]) -> dict[str, int]:
-    """A port and its counters as in a `sample` line of a journal, where drops and pauses of 0 are left out."""
-    return {name: value for name, value in row.items() if value or name in ALWAYS_SAMPLED}
+def sampled(port: int, counters: PortCounters, **more: int) -> dict[str, int]:
+    """A port with its counters, and `more`, as in a `sample` line of a journal, where drops and pauses of 0 are left
+    out."""
+    pairs = zip(PortCounters._fields, counters, strict=True)
+    return {"port": port, **{name: value for name, value in pairs if value or name in ALWAYS_SAMPLED}, **more}
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +271,9 @@ class EngineControl(Protocol):
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
         """Totals and queue lengths as of `now_ns`."""
+
+    def counters_of(self, ports: Sequence[int], now_ns: int) -> list[PortCounters]:
+        """`port_counters` of each of these ports, in one call."""
 
     def next_event_ns(self) -> int | None:
         """When something next happens; None when nothing waits."""

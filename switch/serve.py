@@ -183,7 +183,7 @@ def _sampler(devices: Devices, data_plane: DataPlane, journal: Journal) -> Calla
                 continue
             if written.get(device.name) != counters:
                 written[device.name] = counters
-                ports = [sampled({"port": port, **values._asdict()}) for port, values in counters.items()]
+                ports = [sampled(port, values) for port, values in counters.items()]
                 journal.write("sample", node=device.name, device=device.name, ports=ports)
         late = data_plane.lateness()
         for due_ns, done_ns in late.spans:

@@ -48,7 +48,12 @@ class VirtualLab(LabView):
 
     def managers(self) -> Managers:
         rows = self.world.fabric.counters()
-        return {switch.name: {row["port"]: row for row in counted} for switch, counted in rows}
+        return {
+            switch.name: {
+                port: {"port": port, **counts._asdict(), "drop_trimmed_share": drops} for port, counts, drops in counted
+            }
+            for switch, counted in rows
+        }
 
     def port_counters(self, node: Node) -> Mapping[int, Mapping[str, int]]:
         return {row["port"]: row for row in call(self.world.clients[node.name], "counters")["ports"]}

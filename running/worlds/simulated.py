@@ -29,7 +29,7 @@ from running.directory import RunDirectory
 from running.transport_choice import TransportChoice
 from running.worlds.host import SimulatedHost
 from running.worlds.profiles import HostProfiles
-from running.worlds.virtual_time import MakeFabric, SimulatedFabric, VirtualTime
+from running.worlds.virtual_time import MakeFabric, PortTotals, SimulatedFabric, VirtualTime
 from running.worlds.world import Process
 from switch import NO_PORT, Fabric, Fate, NodeKind, PacketRecord, in_order, sampled
 from switch.native import NativeFabric
@@ -366,8 +366,9 @@ class SimulatedWorld:
         for switch, counters in self.fabric.counters():
             self._journal_switch(switch, counters)
 
-    def _journal_switch(self, switch: Switch, counters: list[dict[str, Any]]) -> None:
-        self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=list(map(sampled, counters)))
+    def _journal_switch(self, switch: Switch, counters: list[PortTotals]) -> None:
+        rows = [sampled(port, counts, drop_trimmed_share=drops) for port, counts, drops in counters]
+        self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=rows)
 
     def is_up(self, *, settled: bool = False) -> bool:
         return True

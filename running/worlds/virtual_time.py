@@ -12,12 +12,12 @@ from dataclasses import fields
 from functools import partial
 from math import ceil
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 from common.seeds import Purpose, derive
 from controller import Cells, DirectControl, Entity, Pipelines, compiled_pipelines, counted, encoded
 from controller.tables import tables
-from switch import PRIORITIES, End, EngineControl, Fabric, NicPort, PortConfig, QueueConfig, TimedFrame
+from switch import PRIORITIES, End, EngineControl, Fabric, NicPort, PortConfig, PortCounters, QueueConfig, TimedFrame
 from switch.native import NativeFabric
 from switch.p4rt import EntityStore
 from topo import Host, Node, Plan, Switch
@@ -135,6 +135,10 @@ TRAFFIC_CLASSES = 8
 PORT_FIELDS = tuple(spec.name for spec in fields(PortState))
 
 
+PortTotals = tuple[int, PortCounters, int]
+"""A port, its counters, and the trimmed packets that found no room in their share."""
+
+
 class SimulatedSwitch:
     """One switch of a fabric. `fetch` gives its engine, advanced to the present; `clock` gives the time."""
 
@@ -233,13 +237,12 @@ class SimulatedSwitch:
         self._fetch()
         return self._control.write(self._planned)
 
-    def counters(self) -> list[dict[str, int]]:
-        """Every port's totals, and the trimmed packets that found no room in their share."""
-        engine, now_ns = self.engine, self._clock()
-        return [
-            {"port": port, **engine.port_counters(port, now_ns)._asdict(), "drop_trimmed_share": drops}
-            for port, drops in self._share_drops(engine).items()
-        ]
+    def counters(self) -> list[PortTotals]:
+        """Every port's totals."""
+        engine = self.engine
+        drops = self._share_drops(engine)
+        counts = engine.counters_of(list(drops), self._clock())
+        return list(zip(drops, counts, drops.values(), strict=True))
 
     def _share_drops(self, engine: EngineControl) -> dict[int, int]:
         """By port, since the beginning."""
@@ -285,7 +288,7 @@ class SimulatedFabric:
             nic_port = NicPort(**{name: getattr(state, name) for name in NIC_FIELDS})
             self.fabric.configure_nic_port(self.host_numbers[ref.node], ref.port, nic_port)
 
-    def counters(self) -> Iterator[tuple[Switch, list[dict[str, Any]]]]:
+    def counters(self) -> Iterator[tuple[Switch, list[PortTotals]]]:
         """Every own switch with its ports' totals."""
         for node, switch in self.switches.items():
             yield node, switch.counters()

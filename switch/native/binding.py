@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from collections.abc import Sequence
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_int, c_long, c_uint32, c_uint64, c_void_p
 from functools import cache
 from importlib.machinery import ExtensionFileLoader
@@ -34,7 +35,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "device_load": (c_int, (c_void_p, c_void_p)),
     "device_set_running": (None, (c_void_p, c_bool)),
     "device_configure_port": (c_int, (c_void_p, c_uint32, _WORDS, c_uint64)),
-    "device_port_counters": (c_int, (c_void_p, c_uint32, c_uint64, _WORDS)),
+    "device_port_counters": (c_int, (c_void_p, _NUMBERS, c_uint32, c_uint64, _WORDS)),
     "device_set_replicas": (c_int, (c_void_p, c_bool, c_uint32, _NUMBERS, _NUMBERS, c_uint32, c_uint32, c_uint32)),
     "device_delete_replicas": (None, (c_void_p, c_bool, c_uint32)),
     "device_set_value_set": (c_int, (c_void_p, c_uint32, _WORDS, c_uint32, c_uint32)),
@@ -108,7 +109,11 @@ def u64_array(values: list[int]) -> ctypes.Array[c_uint64]:
     return (c_uint64 * max(len(values), 1))(*values)
 
 
-def numbers(values: list[int]) -> ctypes.Array[c_uint32]:
+def zeros(count: int) -> ctypes.Array[c_uint64]:
+    return (c_uint64 * max(count, 1))()
+
+
+def numbers(values: Sequence[int]) -> ctypes.Array[c_uint32]:
     return (c_uint32 * max(len(values), 1))(*values)
 
 

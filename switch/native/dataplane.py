@@ -10,6 +10,7 @@ import ctypes
 import os
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,8 +60,8 @@ class DrivenEngine(NativeDevice):
             self._c.device_destroy(self.device)
             self._device = self._gate.device = None
 
-    def port_counters(self, port: int, now_ns: int) -> PortCounters:
-        return super().port_counters(port, self._now(now_ns))
+    def counters_of(self, ports: Sequence[int], now_ns: int) -> list[PortCounters]:
+        return super().counters_of(ports, self._now(now_ns))
 
     def _collect_drops(self, port: int) -> None:
         self._c.driver_count_drops(self.driver.handle, self.device, port)
@@ -178,7 +179,7 @@ class NativeDataPlane:
         return used
 
     def lateness(self) -> Lateness:
-        total, spans = binding.u64_array([0, 0]), binding.u64_array([0] * (2 * binding.STALLS))
+        total, spans = binding.zeros(2), binding.zeros(2 * binding.STALLS)
         count = self.c.driver_lateness(self.handle, total, spans) if self.handle else 0
         return Lateness(total[0], total[1], tuple(sorted((spans[2 * i], spans[2 * i + 1]) for i in range(count))))
 

@@ -9,6 +9,7 @@ import ctypes
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import astuple
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from common.garbage import not_collected
@@ -29,7 +30,7 @@ from switch.engine import (
     Transmitted,
 )
 from switch.native import binding
-from switch.native.binding import NO_ACTION, numbers, u64_array
+from switch.native.binding import NO_ACTION, numbers, u64_array, zeros
 from switch.native.program import LoadedProfile, LoadedProgram, LoadedTable
 from switch.native.recorder import NativeRecorder
 from switch.packet_log import PacketRecord
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 LOSS_UNIT = 1 << 53
 COLLECT_BYTES = 1 << 16
 CLOSED = "the engine is closed"
-_COUNTERS = ctypes.c_uint64 * len(PortCounters._fields)
+_COUNTERS = len(PortCounters._fields)
 _RECORD = 16
 
 _ERRORS = {
@@ -71,7 +72,7 @@ class NativeDevice:
         self._ports: dict[int, PortConfig] = {}
         self._groups: set[int] = set()
         self._sessions: set[int] = set()
-        self._packets, self._bytes = u64_array([0]), u64_array([0])  # of one counter, inside the guard
+        self._packets, self._bytes = zeros(1), zeros(1)  # of one counter, inside the guard
 
     @property
     def device(self) -> int:
@@ -230,7 +231,7 @@ class NativeDevice:
         return self._array_counter(name, index, None)
 
     def read_packet_counts(self, name: str, first: int, count: int) -> list[int]:
-        packets = u64_array([0] * count)
+        packets = zeros(count)
         with self._guard:
             counter = self._loaded.counter(name)
             rules.check_cells("counter", name, counter.size, first, count)
@@ -282,7 +283,7 @@ class NativeDevice:
 
     def read_register(self, name: str, index: int) -> int:
         register = self._loaded.register(name)
-        cell = u64_array([0] * self._loaded.words(register.width_bits))
+        cell = zeros(self._loaded.words(register.width_bits))
         with self._guard:
             if self._c.access_register(self.device, register.index, index, False, cell):
                 raise EngineError(f"{name}: no cell {index}; it has {register.size}")
@@ -378,12 +379,17 @@ class NativeDevice:
             self._ports[port] = config
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
-        values = _COUNTERS()
+        return self.counters_of([port], now_ns)[0]
+
+    def counters_of(self, ports: Sequence[int], now_ns: int) -> list[PortCounters]:
+        values = zeros(len(ports) * _COUNTERS)
         with self._guard:
-            self._collect_drops(port)
-            if self._c.device_port_counters(self.device, port, now_ns, values):
-                raise self._no_port(port)
-        return PortCounters._make(values[:])
+            for port in ports:
+                self._collect_drops(port)
+            if self._c.device_port_counters(self.device, numbers(ports), len(ports), now_ns, values):
+                raise self._no_port(next(port for port in ports if port not in self._ports))
+        counts = iter(values[:])
+        return [PortCounters._make(islice(counts, _COUNTERS)) for _ in ports]
 
     def next_event_ns(self) -> int | None:
         with self._guard:

@@ -59,9 +59,9 @@ class SwitchInFabric(NativeDevice):
             raise EngineError(f"port {port}: a cable of a fabric takes time; give a delay or a rate")
         super().configure_port(port, config, now_ns)
 
-    def port_counters(self, port: int, now_ns: int) -> PortCounters:
+    def counters_of(self, ports: Sequence[int], now_ns: int) -> list[PortCounters]:
         self._fabric.check_reached(now_ns)
-        return super().port_counters(port, now_ns)
+        return super().counters_of(ports, now_ns)
 
 
 class NativeFabric:

@@ -10,7 +10,7 @@ from p4c.model.externs import Counter
 from p4c.model.memory import data_words, word_count
 from p4c.model.pipelines import ActionProfile, Table
 from switch import rules
-from switch.native.binding import u64_array
+from switch.native.binding import u64_array, zeros
 
 Words = ctypes.Array[ctypes.c_uint64]
 WORD_MASK = (1 << 64) - 1
@@ -31,7 +31,7 @@ class Callable:
         self._numbers = {id(action): number for number, action in enumerate(program.actions)}
         self._actions = actions
         self._args_count = args_count
-        self.no_args = u64_array([0] * args_count)
+        self.no_args = zeros(args_count)
         self.action = lru_cache(WORDS_KEPT_MAX)(self._action)
         """The number of a call's action and its data, which is not to be changed."""
 

@@ -214,6 +214,9 @@ class ReferenceEngine:
         self._port(port).settle_pauses(self._now_ns)
         return self._port(port).counters()
 
+    def counters_of(self, ports: Sequence[int], now_ns: int) -> list[PortCounters]:
+        return [self.port_counters(port, now_ns) for port in ports]
+
     # --- time and packets ---
 
     def receive(self, port: int, frame: bytes, now_ns: int) -> None:

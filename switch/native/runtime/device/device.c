@@ -205,14 +205,16 @@ int device_configure_port(struct device *d, u32 number, const struct port_config
     return 0;
 }
 
-int device_port_counters(struct device *d, u32 number, u64 now_ns, struct port_counters *out)
+int device_port_counters(struct device *d, const u32 *numbers, u32 count, u64 now_ns, struct port_counters *out)
 {
     device_advance(d, now_ns);
-    struct port *port = device_port(d, number);
-    if (!port)
-        return -1;
-    pfc_settle(port, d->now_ns);
-    *out = port->counters;
+    for (u32 i = 0; i < count; i++) {
+        struct port *port = device_port(d, numbers[i]);
+        if (!port)
+            return -1;
+        pfc_settle(port, d->now_ns);
+        out[i] = port->counters;
+    }
     return 0;
 }
 
