@@ -3,7 +3,7 @@
 from typing import Any
 
 from benchmarks.rig.uverbs_rig import End, Rig
-from mrclab import CQ, QP
+from mrclab import CQ, QP, WC
 
 
 def joined(made: Rig, *attributes: dict[str, Any]) -> list[End]:
@@ -17,10 +17,12 @@ def connect(one: QP, other: QP) -> None:
     other.connect(one.info())
 
 
-def drain(cq: CQ, count: int) -> None:
-    """Wait for so many completions."""
-    while count > 0:
+def drain(cq: CQ, count: int) -> list[WC]:
+    """So many completions, when they are there."""
+    arrived: list[WC] = []
+    while len(arrived) < count:
         completions = cq.wait(20, 256)
         assert completions
-        count -= len(completions)
-    assert count == 0
+        arrived += completions
+    assert len(arrived) == count
+    return arrived
