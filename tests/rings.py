@@ -38,7 +38,7 @@ def default(words: list[str]) -> int:
     tests of labs run one after the other.
     """
     private = subprocess.run(["unshare", "--mount", "--net", "true"], capture_output=True, check=False).returncode == 0
-    with_root = ("-n", "auto", "--dist", "loadfile") if private else ()
+    with_root = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder") if private else ()
     return worst(
         lambda: pytest(*BESIDE, "-m", "not root and not slow", *words, form="on"),
         lambda: pytest(*with_root, "-m", "root and not slow", *words),

@@ -22,6 +22,7 @@ def read(source: str) -> dict[str, str]:
     return {one.name: str(line.module) for line in lines for one in line.names}
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_takes_from_others_only_what_their_doors_name(room: str) -> None:
     inside = [name for name in modules() if name.partition(".")[0] == room]
@@ -62,6 +63,7 @@ def test_a_door_names_what_is_there_once_and_not_too_much(name: str) -> None:
         _ = module.no_such_name
 
 
+@pytest.mark.smoke
 def test_the_page_of_doors_is_what_their_sources_say() -> None:
     assert api_page.PAGE.read_text() == api_page.page(), "python -m tests.helpers.api_page writes it"
 

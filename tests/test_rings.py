@@ -102,6 +102,7 @@ def test_a_test_that_takes_long_is_slow_unless_it_is_the_one_of_its_kind(tmp_pat
     assert Costs.read(tmp_path).seconds == known, "renewed is what ran"
 
 
+@pytest.mark.smoke
 def test_each_record_is_of_a_test_that_is_there() -> None:
     """A test takes its record along when its name changes, or rings 0 and 1 run it however long it takes."""
     for file, table in json.loads((ROOT / FILE).read_text()).items():

@@ -58,6 +58,7 @@ def test_files_of_others_are_read_by_the_helper() -> None:
 
 
 @needs_a_clone
+@pytest.mark.smoke
 def test_files_of_others_are_read_within_a_bound() -> None:
     wrong = [f"{file}: {place}" for file, tree in surfaces.product(ROOT) for place in surfaces.without_bound(tree)]
     assert not wrong, f"`plain_file.lines` and a number of bytes bound what a file of others takes: {wrong}"

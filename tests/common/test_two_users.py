@@ -103,6 +103,7 @@ def sockets(names: list[str]) -> set[str]:
     return found
 
 
+@pytest.mark.smoke
 def test_an_ordinary_user_neither_enters_nor_changes_nor_ends_a_lab_of_root(lab: RootsLab) -> None:
     record = state.read_record(lab.root)
     assert record is not None

@@ -12,6 +12,7 @@ import _posixsubprocess
 import os
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,14 +61,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Files without a mark that all wanted tests have: reading one takes less time than importing it."""
-    words = str(config.getoption("-m")).split(" and ")
-    wanted = {word for word in words if word in OTHER_MARKS}
+    wanted = {word for word in wanted_words(config) if word in OTHER_MARKS}
     if not wanted or collection_path.suffix != ".py":
         return None
     if any(name.partition("::")[0] == collection_path.relative_to(config.rootpath).as_posix() for name in dear(config)):
         wanted.discard("slow")
     text = collection_path.read_text(encoding="utf-8")
     return any(f"mark.{word}" not in text for word in wanted) or None
+
+
+def wanted_words(config: pytest.Config) -> list[str]:
+    """The parts of `-m`, such as `root` and `not slow`."""
+    return str(config.getoption("-m")).split(" and ")
 
 
 def dear(config: pytest.Config) -> set[str]:
@@ -89,6 +94,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             "smoke"
         ):
             item.add_marker("slow")
+    if "root" in wanted_words(config):  # dealt by file: the longest first, so that workers end together
+        took: dict[Path, float] = defaultdict(float)
+        for item in items:
+            took[item.path] += known.seconds.get(item.nodeid, 0.0)
+        items.sort(key=lambda item: -took[item.path])
 
 
 class Refusals:

@@ -145,6 +145,7 @@ def test_from_command_line_to_first_event_is_at_most_ten_modules_each_entered_on
     assert modules == rows, f"{PAGE.name} has another list"
 
 
+@pytest.mark.smoke
 def test_from_the_command_line_to_the_first_event_of_link_flap_few_modules_are_entered(tmp_path, monkeypatch) -> None:
     """Functions of the rooms' modules that are called, those that an import calls left out."""
     entered: dict[str, str] = {}
