@@ -98,7 +98,7 @@ def compiled_pipelines(programs: Path | None = None) -> Pipelines:
     pipelines: dict[SwitchProgram, PipelineConfig] = {}
     for role in NAMES:
         compiled = compile_program((programs or PROGRAMS) / f"{role}.p4")
-        pipelines[role] = _pipeline(role, compiled.p4info_text, compiled.json_text)
+        pipelines[role] = _pipeline(role, compiled.p4info_text, json.dumps(compiled.json))
     return pipelines
 
 

@@ -12,6 +12,7 @@ from common.interpreter import mpl  # before all else of Matplotlib
 # isort: split
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -100,7 +101,7 @@ def svg(drawing: Figure, label: str) -> str:
     _without_formulas(drawing)
     buffer = io.StringIO()
     with mpl.rc_context(STYLE):
-        drawing.savefig(buffer, format="svg", metadata={"Date": None})
+        FigureCanvasSVG(drawing).print_svg(buffer, metadata={"Date": None})  # `savefig` draws twice
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     slug = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
