@@ -14,10 +14,8 @@ if TYPE_CHECKING:
         EngineError,
         MeterConfig,
         PortConfig,
-        PortCounters,
         QueueConfig,
         Transmitted,
-        sampled,
     )
     from switch.fabric import End, Fabric, NicPort, TimedFrame
     from switch.packet_log import NO_PORT, Fate, NodeKind, PacketRecord, in_order
@@ -26,7 +24,6 @@ else:
 
 __all__ = [
     "NO_PORT", "PRIORITIES", "DeviceConfig", "End", "Engine", "EngineControl", "EngineError", "Fabric", "Fate",
-    "MeterConfig", "NicPort", "NodeKind", "PacketRecord", "PortConfig", "PortCounters", "PortSpec", "QueueConfig",
-    "TimedFrame", "Transmitted", "in_order", "native", "p4rt", "parse_config", "reference", "register", "sampled",
-    "stf",
+    "MeterConfig", "NicPort", "NodeKind", "PacketRecord", "PortConfig", "PortSpec", "QueueConfig", "TimedFrame",
+    "Transmitted", "in_order", "native", "p4rt", "parse_config", "reference", "register", "stf",
 ]  # fmt: skip

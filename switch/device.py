@@ -153,7 +153,13 @@ class Device:
         with self.lock:
             self.check_present()
             now_ns = self.data_plane.now_ns()
-            return dict(zip(self.ports, self.engine.counters_of(list(self.ports), now_ns), strict=True))
+            return {port: self.engine.port_counters(port, now_ns) for port in self.ports}
+
+    def sample(self) -> list[dict[str, int]]:
+        """Every port as `EngineControl.sample` tells of it. Raises ConfigError once the device has been removed."""
+        with self.lock:
+            self.check_present()
+            return self.engine.sample(list(self.ports), self.data_plane.now_ns())
 
     def copy_to(self, engine: EngineControl) -> None:
         """Bring another engine to this device's program and tables. Raises ConfigError without a program."""

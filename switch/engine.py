@@ -141,15 +141,8 @@ class PortCounters(NamedTuple):
 
 
 ALWAYS_SAMPLED = frozenset({
-    "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "queue_packets", "queue_bytes",
+    "port", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "queue_packets", "queue_bytes",
 })  # fmt: skip
-
-
-def sampled(port: int, counters: PortCounters, **more: int) -> dict[str, int]:
-    """A port with its counters, and `more`, as in a `sample` line of a journal, where drops and pauses of 0 are left
-    out."""
-    pairs = zip(PortCounters._fields, counters, strict=True)
-    return {"port": port, **{name: value for name, value in pairs if value or name in ALWAYS_SAMPLED}, **more}
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +265,9 @@ class EngineControl(Protocol):
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
         """Totals and queue lengths as of `now_ns`."""
 
-    def counters_of(self, ports: Sequence[int], now_ns: int) -> list[PortCounters]:
-        """`port_counters` of each of these ports, in one call."""
+    def sample(self, ports: Sequence[int], now_ns: int) -> list[dict[str, int]]:
+        """Of each of these ports the number (`port`) and the counters as of `now_ns`, by name, as in a `sample` line of
+        a journal: drops and pauses of 0 are left out."""
 
     def next_event_ns(self) -> int | None:
         """When something next happens; None when nothing waits."""

@@ -25,7 +25,6 @@ from common.journal import Journal
 from common.terminal.standard_streams import write_error
 from switch.config import ServeConfig, SwitchConfigError, load_config
 from switch.device import DataPlane, Device, DeviceEvent, Devices
-from switch.engine import sampled
 
 EXAMPLES = """\
 examples:
@@ -178,12 +177,11 @@ def _sampler(devices: Devices, data_plane: DataPlane, journal: Journal) -> Calla
     def sample() -> None:
         for device in devices:
             try:
-                counters = device.port_counters()
+                ports = device.sample()
             except SwitchConfigError:  # removed since the list was made
                 continue
-            if written.get(device.name) != counters:
-                written[device.name] = counters
-                ports = [sampled(port, values) for port, values in counters.items()]
+            if written.get(device.name) != ports:
+                written[device.name] = ports
                 journal.write("sample", node=device.name, device=device.name, ports=ports)
         late = data_plane.lateness()
         for due_ns, done_ns in late.spans:

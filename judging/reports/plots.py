@@ -101,7 +101,8 @@ def svg(drawing: Figure, label: str) -> str:
     _without_formulas(drawing)
     buffer = io.StringIO()
     with mpl.rc_context(STYLE):
-        FigureCanvasSVG(drawing).print_svg(buffer, metadata={"Date": None})  # `savefig` draws twice
+        # `savefig` would draw it twice
+        FigureCanvasSVG(drawing).print_svg(buffer, metadata={"Date": None})  # type: ignore[no-untyped-call]
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     slug = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")

@@ -249,11 +249,11 @@ class PartWorld(SimulatedWorld):
         raise ValueError("--processes: programs in hosts run with one process only")
 
     def _journal_switches(self) -> None:
-        own = [(switch, counters) for switch, counters in self.fabric.counters()]
+        own = {node: switch.sample() for node, switch in self.fabric.switches.items()}
         gathered = self._ranks.comm.gather(own, root=0)
-        counted = {switch: counters for part in gathered or () for switch, counters in part}
-        for switch in self.plan.switches() if counted else ():
-            self._journal_switch(switch, counted[switch])
+        rows = {node: sample for part in gathered or () for node, sample in part.items()}
+        for node in self.plan.switches() if rows else ():
+            self._journal_switch(node, rows[node])
 
     def close(self) -> None:
         """Where this process alone was broken off, it ends all of them: the others wait for it for ever."""

@@ -47,13 +47,8 @@ class VirtualLab(LabView):
         return {name: None if switch.store is None else switch.program_counters() for name, switch in held}
 
     def managers(self) -> Managers:
-        rows = self.world.fabric.counters()
-        return {
-            switch.name: {
-                port: {"port": port, **counts._asdict(), "drop_trimmed_share": drops} for port, counts, drops in counted
-            }
-            for switch, counted in rows
-        }
+        switches = self.world.fabric.switches.items()
+        return {node.name: {row["port"]: row for row in switch.counters()} for node, switch in switches}
 
     def port_counters(self, node: Node) -> Mapping[int, Mapping[str, int]]:
         return {row["port"]: row for row in call(self.world.clients[node.name], "counters")["ports"]}

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from running.worlds.agents import running_agents, start_agents
     from running.worlds.emulated import EmulatedWorld
     from running.worlds.simulated import SimulatedWorld
-    from running.worlds.virtual_time import PortTotals, Resident
+    from running.worlds.virtual_time import Resident
     from running.worlds.world import World
 else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "EmulatedWorld", "PortTotals", "Resident", "SimulatedWorld", "World", "running_agents", "start_agents",
+    "EmulatedWorld", "Resident", "SimulatedWorld", "World", "running_agents", "start_agents",
 ]  # fmt: skip

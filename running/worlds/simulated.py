@@ -29,9 +29,9 @@ from running.directory import RunDirectory
 from running.transport_choice import TransportChoice
 from running.worlds.host import SimulatedHost
 from running.worlds.profiles import HostProfiles
-from running.worlds.virtual_time import MakeFabric, PortTotals, SimulatedFabric, VirtualTime
+from running.worlds.virtual_time import MakeFabric, SimulatedFabric, VirtualTime
 from running.worlds.world import Process
-from switch import NO_PORT, Fabric, Fate, NodeKind, PacketRecord, in_order, sampled
+from switch import NO_PORT, Fabric, Fate, NodeKind, PacketRecord, in_order
 from switch.native import NativeFabric
 from topo import Host, Node, Plan, Switch
 from topo.address import host_address
@@ -363,12 +363,11 @@ class SimulatedWorld:
             host.settle()
 
     def _journal_switches(self) -> None:
-        for switch, counters in self.fabric.counters():
-            self._journal_switch(switch, counters)
+        for node, switch in self.fabric.switches.items():
+            self._journal_switch(node, switch.sample())
 
-    def _journal_switch(self, switch: Switch, counters: list[PortTotals]) -> None:
-        rows = [sampled(port, counts, drop_trimmed_share=drops) for port, counts, drops in counters]
-        self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=rows)
+    def _journal_switch(self, node: Switch, rows: list[dict[str, int]]) -> None:
+        self._switch_journal.write("sample", node=node.name, device=node.name, ports=rows)
 
     def is_up(self, *, settled: bool = False) -> bool:
         return True

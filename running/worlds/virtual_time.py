@@ -7,7 +7,7 @@ that reaches it, each at its own time. Control operations happen between turns, 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from math import ceil
@@ -17,7 +17,7 @@ from typing import Protocol
 from common.seeds import Purpose, derive
 from controller import Cells, DirectControl, Entity, Pipelines, compiled_pipelines, counted, encoded
 from controller.tables import tables
-from switch import PRIORITIES, End, EngineControl, Fabric, NicPort, PortConfig, PortCounters, QueueConfig, TimedFrame
+from switch import PRIORITIES, End, EngineControl, Fabric, NicPort, PortConfig, QueueConfig, TimedFrame
 from switch.native import NativeFabric
 from switch.p4rt import EntityStore
 from topo import Host, Node, Plan, Switch
@@ -135,10 +135,6 @@ TRAFFIC_CLASSES = 8
 PORT_FIELDS = tuple(spec.name for spec in fields(PortState))
 
 
-PortTotals = tuple[int, PortCounters, int]
-"""A port, its counters, and the trimmed packets that found no room in their share."""
-
-
 class SimulatedSwitch:
     """One switch of a fabric. `fetch` gives its engine, advanced to the present; `clock` gives the time."""
 
@@ -237,12 +233,20 @@ class SimulatedSwitch:
         self._fetch()
         return self._control.write(self._planned)
 
-    def counters(self) -> list[PortTotals]:
-        """Every port's totals."""
+    def counters(self) -> list[dict[str, int]]:
+        """Every port's totals, and the trimmed packets that found no room in their share."""
+        engine, now_ns = self.engine, self._clock()
+        return [
+            {"port": port, **engine.port_counters(port, now_ns)._asdict(), "drop_trimmed_share": drops}
+            for port, drops in self._share_drops(engine).items()
+        ]
+
+    def sample(self) -> list[dict[str, int]]:
+        """The same as in a line of a journal."""
         engine = self.engine
         drops = self._share_drops(engine)
-        counts = engine.counters_of(list(drops), self._clock())
-        return list(zip(drops, counts, drops.values(), strict=True))
+        rows = engine.sample(list(drops), self._clock())
+        return [{**row, "drop_trimmed_share": drops[row["port"]]} for row in rows]
 
     def _share_drops(self, engine: EngineControl) -> dict[int, int]:
         """By port, since the beginning."""
@@ -287,11 +291,6 @@ class SimulatedFabric:
             # A NIC's port knows fewer impairments than a switch's: verbs with `host_side` must keep to these.
             nic_port = NicPort(**{name: getattr(state, name) for name in NIC_FIELDS})
             self.fabric.configure_nic_port(self.host_numbers[ref.node], ref.port, nic_port)
-
-    def counters(self) -> Iterator[tuple[Switch, list[PortTotals]]]:
-        """Every own switch with its ports' totals."""
-        for node, switch in self.switches.items():
-            yield node, switch.counters()
 
     def _now_ns(self) -> int:
         return max(self.fabric.reached_ns - 1, 0)

@@ -60,8 +60,11 @@ class DrivenEngine(NativeDevice):
             self._c.device_destroy(self.device)
             self._device = self._gate.device = None
 
-    def counters_of(self, ports: Sequence[int], now_ns: int) -> list[PortCounters]:
-        return super().counters_of(ports, self._now(now_ns))
+    def port_counters(self, port: int, now_ns: int) -> PortCounters:
+        return super().port_counters(port, self._now(now_ns))
+
+    def sample(self, ports: Sequence[int], now_ns: int) -> list[dict[str, int]]:
+        return super().sample(ports, self._now(now_ns))
 
     def _collect_drops(self, port: int) -> None:
         self._c.driver_count_drops(self.driver.handle, self.device, port)

@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import astuple
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from common.garbage import not_collected
 from p4c.entries import ActionCall, Entry, EntryAction, GroupRef, MemberRef
 from switch import rules
 from switch.engine import (
+    ALWAYS_SAMPLED,
     FRAME_BYTES_MAX,
     PORT_DEFAULTS,
     PORT_SHARES,
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 LOSS_UNIT = 1 << 53
 COLLECT_BYTES = 1 << 16
 CLOSED = "the engine is closed"
-_COUNTERS = len(PortCounters._fields)
+_COUNTERS = ctypes.c_uint64 * len(PortCounters._fields)
+_ALWAYS = sum(1 << n for n, name in enumerate(PortCounters._fields) if name in ALWAYS_SAMPLED)
 _RECORD = 16
 
 _ERRORS = {
@@ -51,6 +53,12 @@ _ERRORS = {
     binding.TABLE_NO_SUCH: "no such entry, or the table has no action profile",
     binding.TABLE_WEIGHTS: "a weight is 0, or the weights do not fit 32 bits together",
 }
+
+
+@functools.cache
+def _sampled_names(kept: int) -> tuple[str, ...]:
+    """What follows the first word of a port in `device_sample`."""
+    return ("port", *(name for n, name in enumerate(PortCounters._fields) if kept >> n & 1))
 
 
 class NativeDevice:
@@ -379,17 +387,27 @@ class NativeDevice:
             self._ports[port] = config
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
-        return self.counters_of([port], now_ns)[0]
+        values = _COUNTERS()
+        with self._guard:
+            self._collect_drops(port)
+            if self._c.device_port_counters(self.device, port, now_ns, values):
+                raise self._no_port(port)
+        return PortCounters._make(values[:])
 
-    def counters_of(self, ports: Sequence[int], now_ns: int) -> list[PortCounters]:
-        values = zeros(len(ports) * _COUNTERS)
+    def sample(self, ports: Sequence[int], now_ns: int) -> list[dict[str, int]]:
+        values = zeros(len(ports) * (2 + len(PortCounters._fields)))
         with self._guard:
             for port in ports:
                 self._collect_drops(port)
-            if self._c.device_port_counters(self.device, numbers(ports), len(ports), now_ns, values):
+            filled = (numbers(ports), len(ports), now_ns, _ALWAYS, values)
+            if (words := self._c.device_sample(self.device, *filled)) < 0:
                 raise self._no_port(next(port for port in ports if port not in self._ports))
-        counts = iter(values[:])
-        return [PortCounters._make(islice(counts, _COUNTERS)) for _ in ports]
+        told, rows, at = values[:words], [], 0
+        for _ in ports:
+            names = _sampled_names(told[at])
+            rows.append(dict(zip(names, told[at + 1 : at + 1 + len(names)], strict=True)))
+            at += 1 + len(names)
+        return rows
 
     def next_event_ns(self) -> int | None:
         with self._guard:

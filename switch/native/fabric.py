@@ -59,9 +59,13 @@ class SwitchInFabric(NativeDevice):
             raise EngineError(f"port {port}: a cable of a fabric takes time; give a delay or a rate")
         super().configure_port(port, config, now_ns)
 
-    def counters_of(self, ports: Sequence[int], now_ns: int) -> list[PortCounters]:
+    def port_counters(self, port: int, now_ns: int) -> PortCounters:
         self._fabric.check_reached(now_ns)
-        return super().counters_of(ports, now_ns)
+        return super().port_counters(port, now_ns)
+
+    def sample(self, ports: Sequence[int], now_ns: int) -> list[dict[str, int]]:
+        self._fabric.check_reached(now_ns)
+        return super().sample(ports, now_ns)
 
 
 class NativeFabric:

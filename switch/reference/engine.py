@@ -10,6 +10,7 @@ from p4c.entries import ActionCall, Entry, EntryAction
 from p4c.model import Program
 from switch import rules
 from switch.engine import (
+    ALWAYS_SAMPLED,
     DIGESTS_WAITING_MAX,
     PRIORITIES,
     WAITING_PACKETS_MAX,
@@ -214,8 +215,9 @@ class ReferenceEngine:
         self._port(port).settle_pauses(self._now_ns)
         return self._port(port).counters()
 
-    def counters_of(self, ports: Sequence[int], now_ns: int) -> list[PortCounters]:
-        return [self.port_counters(port, now_ns) for port in ports]
+    def sample(self, ports: Sequence[int], now_ns: int) -> list[dict[str, int]]:
+        counted = ({"port": port, **self.port_counters(port, now_ns)._asdict()} for port in ports)
+        return [{name: value for name, value in row.items() if value or name in ALWAYS_SAMPLED} for row in counted]
 
     # --- time and packets ---
 

@@ -228,8 +228,10 @@ class Scenario:
 
     def compare(self) -> None:
         pair = self.pair
-        for port in self.ports:
-            pair("port_counters", port, self.now_ns)
+        counters = [pair("port_counters", port, self.now_ns) for port in self.ports]
+        for row, whole in zip(pair("sample", list(self.ports), self.now_ns), counters, strict=True):
+            left_out = set(whole._asdict().items()) - set(row.items())
+            assert {value for _, value in left_out} <= {0}
         for counter in self.program.counters:
             for index in range(min(counter.size, self.cells_compared)):
                 pair("read_counter", counter.name, index)

@@ -180,8 +180,8 @@ class RememberingEngine:
     def configure_port(self, port, config, now_ns):
         pass
 
-    def counters_of(self, ports, now_ns):
-        return [PortCounters() for _ in ports]
+    def port_counters(self, port, now_ns):
+        return PortCounters()
 
 
 class RememberingDataPlane:

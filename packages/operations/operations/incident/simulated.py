@@ -13,7 +13,7 @@ from operations.incident.live_incident import DOWN, SAMPLE_S, LiveIncident, repo
 from running import RunDirectory
 from running.transport_choice import transport
 from running.view import Managers, VirtualLab
-from running.worlds import PortTotals, Resident, SimulatedWorld
+from running.worlds import Resident, SimulatedWorld
 from switch import End, TimedFrame
 from switch.native import NativeFabric
 from topo import Host, Node, Plan, Switch
@@ -137,9 +137,8 @@ class IncidentWorld(SimulatedWorld):
             residents[self.fabric.host_numbers[host]] = resident
         self.time.settle(residents, self._settle)
 
-    def _journal_switch(self, switch: Switch, counters: list[PortTotals]) -> None:
-        hidden = [(port, counts._replace(drop_loss=0), drops) for port, counts, drops in counters]
-        super()._journal_switch(switch, hidden)
+    def _journal_switch(self, node: Switch, rows: list[dict[str, int]]) -> None:
+        super()._journal_switch(node, [{name: row[name] for name in row if name != "drop_loss"} for row in rows])
 
 
 class SimulatedIncident(LiveIncident, VirtualLab):

@@ -205,17 +205,36 @@ int device_configure_port(struct device *d, u32 number, const struct port_config
     return 0;
 }
 
-int device_port_counters(struct device *d, const u32 *numbers, u32 count, u64 now_ns, struct port_counters *out)
+int device_port_counters(struct device *d, u32 number, u64 now_ns, struct port_counters *out)
 {
     device_advance(d, now_ns);
-    for (u32 i = 0; i < count; i++) {
-        struct port *port = device_port(d, numbers[i]);
-        if (!port)
-            return -1;
-        pfc_settle(port, d->now_ns);
-        out[i] = port->counters;
-    }
+    struct port *port = device_port(d, number);
+    if (!port)
+        return -1;
+    pfc_settle(port, d->now_ns);
+    *out = port->counters;
     return 0;
+}
+
+long device_sample(struct device *d, const u32 *numbers, u32 count, u64 now_ns, u64 always, u64 *out)
+{
+    u64 *next = out;
+    struct port_counters counters;
+    for (u32 i = 0; i < count; i++) {
+        if (device_port_counters(d, numbers[i], now_ns, &counters))
+            return -1;
+        u64 *kept = next++;
+        *kept = always;
+        *next++ = numbers[i];
+        for (u32 n = 0; n < sizeof counters / sizeof(u64); n++) {
+            u64 value = ((const u64 *)&counters)[n];
+            if (value || always >> n & 1) {
+                *kept |= 1ull << n;
+                *next++ = value;
+            }
+        }
+    }
+    return next - out;
 }
 
 /* --- time ------------------------------------------------------------------------------------------------------ */

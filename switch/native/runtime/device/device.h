@@ -155,8 +155,11 @@ int device_load(struct device *d, const struct program *program);
 void device_set_running(struct device *d, bool running);
 
 int device_configure_port(struct device *d, u32 number, const struct port_config *config, u64 now_ns);
-/* Fills `out` with the counters of `count` ports. Returns 0, or -1 when the device lacks one of them. */
-int device_port_counters(struct device *d, const u32 *numbers, u32 count, u64 now_ns, struct port_counters *out);
+/* Fills `out`; -1 when the device has no such port. */
+int device_port_counters(struct device *d, u32 number, u64 now_ns, struct port_counters *out);
+/* Fills `out` with, for each of `count` ports: a word whose bit n says that counter n follows, the port's number, and the
+ * counters that are not 0 or that `always` has a bit for. Returns the words, or -1 when the device lacks a port. */
+long device_sample(struct device *d, const u32 *numbers, u32 count, u64 now_ns, u64 always, u64 *out);
 
 int device_set_replicas(struct device *d, bool session, u32 id, const u32 *ports, const u32 *rids, u32 count,
                         u32 truncate_bytes, u32 priority);
