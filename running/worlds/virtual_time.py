@@ -246,13 +246,17 @@ class SimulatedSwitch:
         engine = self.engine
         drops = self._share_drops(engine)
         rows = engine.sample(list(drops), self._clock())
-        return [{**row, "drop_trimmed_share": drops[row["port"]]} for row in rows]
+        for row in rows:
+            row["drop_trimmed_share"] = drops[row["port"]]
+        return rows
 
     def _share_drops(self, engine: EngineControl) -> dict[int, int]:
         """By port, since the beginning."""
         drops = dict(self._wiped_share_drops)
-        if self._control is not None:  # a crashed switch has no program
-            packets = engine.read_packet_counts(TRIMMED_SHARE_DROPS, 0, (max(drops) + 1) * TRAFFIC_CLASSES)
+        if self._control is None:  # a crashed switch has no program
+            return drops
+        packets = engine.read_packet_counts(TRIMMED_SHARE_DROPS, 0, (max(drops) + 1) * TRAFFIC_CLASSES)
+        if any(packets):
             for port in drops:
                 drops[port] += sum(packets[port * TRAFFIC_CLASSES : (port + 1) * TRAFFIC_CLASSES])
         return drops
