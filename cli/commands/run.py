@@ -18,6 +18,7 @@ from cli.options import add_plain, add_runs, seed_of
 from cli.ownership import hand_over
 from cli.root import need_root
 from common import plain_file
+from common.garbage import not_collected
 from common.outcome import at_the_end
 from common.quoting import command
 from common.terminal.printable import path_line
@@ -155,6 +156,7 @@ class Lane:
     def directory(self) -> RunDirectory:
         return self.runner.directory
 
+    @not_collected()  # lines of a journal and the classes of Matplotlib stay
     def judged(self) -> Verdict:
         """The verdict. An interrupted run is judged too: it is unknown, and its directory opens like any other."""
         from judging.judge import judge
