@@ -172,11 +172,16 @@ static void overrun(struct end *ends)
         struct ibv_send_wr *bad, wr = {.sg_list = &range, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
         wr.wr.rdma.remote_addr = (uintptr_t)ends[1].memory;
         wr.wr.rdma.rkey = ends[1].mr->rkey;
-        for (wr.wr_id = 0; wr.wr_id < 4 + (round == 2); wr.wr_id++)
+        struct ibv_recv_wr *unfit, receive = {.wr_id = 7};
+        uint64_t last = 3 + (round == 2);
+        CHECK(!ibv_post_recv(to, &receive, &unfit));
+        for (wr.wr_id = 0; wr.wr_id <= last; wr.wr_id++) {
+            wr.opcode = wr.wr_id == last ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
             CHECK(!ibv_post_send(from, &wr, &bad));
-        /* Behind them, of another queue: all have completed when this one has. */
+        }
+        /* The last one has arrived, so its acknowledgement goes before that of a write of another queue. */
+        CHECK(next(ends[1].arrived).wr_id == 7);
         CHECK(!post(&ends[0], &ends[1], 9, 0, 1, IBV_SEND_SIGNALED, -1) && next(ends[0].sent).wr_id == 9);
-        usleep(200000);
         for (uint64_t number = 0; number < 4; number++) {
             while (!ibv_poll_cq(cq, 1, &wc))
                 ;
