@@ -146,6 +146,17 @@ def test_plain_addresses_reach_their_host_over_every_spine(plan):
         assert walk_plain(variant, lookups, first, Host(1), 0) == ["p0l0"]
 
 
+def test_neighbouring_spines_choose_a_core_by_different_bits_of_the_hash():
+    """By hand: of nine spines with two cores each, the first and the ninth decide by bit 8, the second by bit 9."""
+    plan = load_plan("pods", {"fabric.spines": "18", "fabric.cores": "18"})
+    far = int(host_address(plan, Host(plan.host_count - 1)))
+    way_up = plan.leaves // 2 + 1  # behind the ports to the leaves of its pod
+    for name, hashes in (("p0s0", (0x2FF, 0x100)), ("p0s1", (0x1FF, 0x200)), ("p0s8", (0x2FF, 0x100))):
+        spine = Lookup(tables(plan, plan.switch_node(name)))
+        ports = [port for _, (port, _, _) in (spine.forward(far, hash_value) for hash_value in hashes)]
+        assert ports == [way_up, way_up + 1], name
+
+
 def test_after_reconvergence_no_flow_uses_a_dead_link_and_without_any_spine_it_is_dropped(plan):
     plan = plan.single_plane()
     dead = [("p0s0", "p0l0"), ("p0l1", "p0s1")]
