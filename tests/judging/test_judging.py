@@ -1,21 +1,30 @@
-"""Checks, verdicts and statistics over a made-up run whose truth is known."""
+"""Checks, numbers and verdicts of made-up runs whose truth is known, at the edges of arithmetic as well."""
 
 import json
 import operator
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from judging import checks, evidence
+from cli import main as cli
+from judging import checks, evidence, units
 from judging.checks import check
+from judging.journal import scan
 from judging.judge import judge, verdict_of
-from judging.measures import goodput, paths, planes, recovery, steps
-from judging.run import Run, Span
+from judging.measures import completions, counters, flows, goodput, paths, planes, recovery, steps
+from judging.reports import comparison, tables
+from judging.reports.figures import figures, write_csv
+from judging.run import Run, Span, fault_spans
 from judging.story import Story
 from judging.verdict import Finding, conclude
+from running.directory import find
+from running.view import port_rows
+from studies.sweeping.metric import measured
 from tests.helpers.made_up_run import own_checks
 
 Build = Callable[..., Run]
@@ -271,3 +280,252 @@ def test_goodput_of_a_phase_is_that_of_its_training_steps(made_up: Build) -> Non
     assert steps.span_of_steps(halted, Span("faults", 2_400_000_000, 11_600_000_000)) == Span(
         "faults", 2_000_000_000, 11_600_000_000
     )
+
+
+@pytest.mark.parametrize(
+    ("pace", "unit"),
+    [
+        (1.0, ("s", 1_000_000_000)),
+        (0.01, ("s", 1_000_000_000)),
+        (0.0099, ("ms", 1_000_000)),
+        (0.001, ("ms", 1_000_000)),
+        (0.0009, ("µs", 1_000)),
+    ],
+)
+def test_a_report_tells_time_in_the_unit_of_its_pace(pace: float, unit: tuple[str, int]) -> None:
+    assert units.unit(pace) == unit
+
+
+def test_a_run_without_lines_begins_and_ends_at_zero_and_an_unreadable_line_stands_at_no_place() -> None:
+    assert (Run([]).start_ns, Run([]).end_ns) == (0, 0)
+    lines = list(scan(b'{"t_ns":5,"node":"h0","kind":"a"}\nnoise\n', Path("h0.jsonl")))
+    assert [(start, length) for start, length, _ in lines] == [(0, 33), (0, 0)]
+    assert lines[1][2]["t_ns"] == 5
+
+
+def test_bins_of_goodput_are_named_by_their_middle(made_up: Build) -> None:
+    run = made_up()  # phases begin at 0 s; four hosts of two ports of 8 Mb/s at 80 %
+    centres, rates = goodput.series(run, 500_000_000, Span("part", 2_000_000_000, 4_000_000_000))
+    assert centres == pytest.approx([2.25, 2.75, 3.25, 3.75])
+    assert rates == pytest.approx([4 * 2 * 8_000_000 * 0.8] * 4, rel=1e-6)
+
+
+def test_a_window_shows_a_dip_of_its_length_in_full_and_steps_as_a_level_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bins of a step drifted where the steps of a run were a little longer than their median."""
+    span = Span("all", 0, 4_000)
+
+    def carrying(busy: Callable[[int], bool]) -> Run:
+        total = np.concatenate([[0.0], np.cumsum([1.0 if busy(t_ns) else 0.0 for t_ns in range(span.stop_ns)])])
+        acknowledged = lambda run, when, hosts=None: np.interp(when, np.arange(len(total)), total)  # noqa: E731
+        monkeypatch.setattr(goodput, "acknowledged", acknowledged)
+        return Run([])
+
+    for begins in (1_000, 1_013, 1_037):
+        times, rates = goodput.sliding(carrying(lambda t_ns, b=begins: not b <= t_ns < b + 100), 100, 25, span)
+        assert min(rates) <= 0.13 * max(rates)
+        assert times[np.argmin(rates)] == pytest.approx(begins + 50, abs=13)
+    _, rates = goodput.sliding(carrying(lambda t_ns: t_ns % 201 < 140), 200, 25, span)
+    assert max(rates) - min(rates) <= 0.01 * max(rates)
+
+
+def test_times_of_messages_are_those_of_receivers_and_of_senders() -> None:
+    def message(number: int) -> completions.MessageCompletion:
+        start_ns, took_ns, sender_ns = 1000 * number, 10 * number, 20 * number * number
+        times = start_ns, start_ns + sender_ns, start_ns + took_ns
+        return completions.MessageCompletion("w", "h0", "h1", number, 7, *times, ideal_ns=5.0 * number)
+
+    found = completions.summed("w", [message(number) for number in range(1, 12)])
+    numbers = np.arange(1, 12)
+    assert (found["workload"], found["count"], found["bytes"]) == ("w", 11, 77)
+    assert (found["median_ns"], found["longest_ns"]) == (60, 110)
+    assert found["p99_ns"] == pytest.approx(np.quantile(10 * numbers, 0.99))
+    assert found["last_ns"] == 11_000 + 110 - 1000
+    assert found["sender_median_ns"] == 20 * 36
+    assert found["sender_p99_ns"] == pytest.approx(np.quantile(20 * numbers**2, 0.99))
+    assert found["sender_last_ns"] == 11_000 + 20 * 121 - 1000
+    assert (found["slowdown_median"], found["slowdown_p99"]) == (2.0, 2.0)
+
+
+def test_a_message_alone_takes_its_bytes_over_all_ports_and_its_last_packet_over_each_link_more() -> None:
+    options = {
+        "host_rate_bps": 16_000_000, "port_rate_bps": 8_000_000, "pmtu_bytes": 1000, "hosts": 4,
+        "fabric": {"leaves": 2}, "delay_ns": {"local": 10_000, "fabric": 70_000},
+    }  # fmt: skip
+    lines = [
+        {"t_ns": 0, "node": "runner", "kind": "options", **options},
+        *(
+            {"t_ns": 9, "node": "h0", "kind": "message", "state": "sent", "workload": "w", "peer": peer, "message": 1,
+             "bytes": size, "start_ns": 1, "end_ns": 9}
+            for peer, size in (("h1", 4000), ("h3", 4000), ("h3", 100))
+        ),
+    ]  # fmt: skip
+    found = completions.completions(Run(lines))
+    assert [one.ideal_ns for one in found] == [10_000 + 3e6, 70_000 + 2e6 + 3e6, 70_000 + 5e4 + 3e5]
+    assert {one.line for one in found} == {0}, "of a message that is of no file"
+
+
+def test_a_fault_that_the_lab_carries_out_for_the_runner_is_not_one_by_hand() -> None:
+    def fault(t_ns: int, node: str, target: str, state: str) -> dict[str, object]:
+        return {"t_ns": t_ns, "node": node, "kind": "fault", "verb": "link-down", "target": target, "state": state}
+
+    found = fault_spans(
+        [
+            fault(1, "runner", "p0l0-p0s0", "begin"),
+            fault(2, "lab", "p0s0-p0l0", "begin"),
+            fault(3, "lab", "p1l0-p1s0", "begin"),
+            fault(4, "lab", "p1l0-p1s0", "end"),
+            fault(5, "runner", "p0l0-p0s0", "end"),
+            fault(6, "lab", "p0l0-p0s0", "end"),
+        ]
+    )
+    assert [(one.target, one.start_ns, one.stop_ns, one.by_hand) for one in found] == [
+        ("p0l0-p0s0", 1, 5, False),
+        ("p1l0-p1s0", 3, 4, True),
+    ]
+
+
+def test_switches_of_linux_count_no_lost_packets_and_lose_none_as_far_as_is_known() -> None:
+    options = {"t_ns": 0, "node": "runner", "kind": "options", "switch_kind": "linux"}
+    sample = {"t_ns": 0, "node": "h0", "kind": "sample", "ports": [], "qps": []}
+    found = evidence.sockets(Run([options, sample]))
+    assert found.holds is True, found.reason
+
+
+def test_a_message_of_nothing_over_cables_without_delay_takes_the_least_time_there_is() -> None:
+    run = Run([{"t_ns": 0, "node": "runner", "kind": "options", "hosts": 2}])
+    assert completions.ideal(run, "h0", "h1", 0) == 1.0
+
+
+def test_timeouts_are_counted_where_hosts_tell_of_their_queue_pairs() -> None:
+    def sampled(t_ns: int, rto: int) -> dict[str, object]:
+        qp = {"qp": 1, "peer": "h1", "rto": rto}
+        return {"t_ns": t_ns, "node": "h0", "kind": "sample", "qps": [qp], "ports": []}
+
+    check = checks.retransmission_timeouts(at_most=2)
+    assert check(Run([])).holds is None
+    assert check(Run([sampled(1, 0), sampled(9, 2)])).holds is True
+    assert check(Run([sampled(1, 0), sampled(9, 3)])).holds is False
+
+
+TICK = 100_000_000
+
+
+def lines(workload: str, sender: str, amounts: dict[int, int]) -> list[dict[str, object]]:
+    """`amounts` bytes in the interval that begins at so many ticks; nothing in all others up to tick 20."""
+    return [
+        {
+            "t_ns": (tick + 1) * TICK, "node": "h0", "kind": "transfer", "workload": workload, "peer": sender,
+            "bytes": amounts.get(tick, 0), "start_ns": tick * TICK, "end_ns": (tick + 1) * TICK, "verified": True,
+        }
+        for tick in range(min(amounts), 20)
+    ]  # fmt: skip
+
+
+def test_rates_silences_and_beginnings_of_a_workload_that_starts_with_its_phase() -> None:
+    span = Span("faults", 10 * TICK, 20 * TICK)
+    run = Run([*lines("in", "h1", {10: 0, 12: 500, 19: 500}), *lines("in", "h2", {10: 0, 14: 2000})])
+    seen = flows.within(run, span, "in")
+    assert seen is not None
+    assert seen.rates == {"h0 → h1": pytest.approx(8000), "h0 → h2": pytest.approx(16000)}
+    assert seen.mean_bps == pytest.approx(12000)
+    assert seen.first_ns == 5 * TICK  # the later of the two
+    assert seen.silence_ns == 6 * TICK  # h1 between ticks 13 and 19
+
+
+def test_a_flow_from_before_has_no_beginning_one_that_ends_early_is_silent_and_without_writes_there_is_none() -> None:
+    run = Run(lines("victim", "h1", dict.fromkeys(range(20), 100)))
+    seen = flows.within(run, Span("faults", 10 * TICK, 20 * TICK), "victim")
+    assert seen is not None
+    assert (seen.first_ns, seen.silence_ns) == (None, 0)
+    run = Run(lines("victim", "h1", {0: 100, 5: 100}))
+    seen = flows.within(run, Span("faults", 4 * TICK, 20 * TICK), "victim")
+    assert seen is not None
+    assert seen.silence_ns == 14 * TICK
+    run = Run(lines("victim", "h1", {0: 100}))
+    assert flows.workloads(run) == ["victim"]
+    assert flows.within(run, Span("faults", 0, TICK), "incast") is None
+    assert flows.within(run, Span("later", 30 * TICK, 40 * TICK), "victim") is None
+
+
+SECOND = 1_000_000_000
+
+
+def run_of(*samples: tuple[float, Mapping[str, Any]]) -> Run:
+    """One host whose only queue pair had these counters at these seconds; the phase is from 1 s to 3 s."""
+    lines: list[dict[str, Any]] = [
+        {"t_ns": SECOND, "node": "runner", "kind": "phase", "name": "reference", "state": "start"},
+        {"t_ns": 3 * SECOND, "node": "runner", "kind": "phase", "name": "reference", "state": "stop"},
+    ]
+    port = {"port": 1, "plane": 0, "tx_bytes": 0}
+    for at_s, counted in samples:
+        qps = [{"qp": 1, "peer": "h1", **counted}]
+        lines.append({"t_ns": round(at_s * SECOND), "node": "h0", "kind": "sample", "ports": [port], "qps": qps})
+    return Run(sorted(lines, key=lambda line: int(line["t_ns"])))
+
+
+def test_one_sample_at_the_end_tells_the_goodput_of_the_whole_run() -> None:
+    # 1,000 bytes in the two seconds since the first phase began: 4,000 bit/s.
+    run = run_of((3, {"acked_bytes": 1000, "data_packets": 5}))
+    assert goodput.of_phase(run, run.phases["reference"]) == pytest.approx(4000)
+    assert counters.qp_totals(run) == {"data_packets": 5, "acked_bytes": 1000}
+
+
+def test_what_was_counted_before_the_first_phase_is_no_goodput_of_it() -> None:
+    # 300 bytes before the phase, 700 in it: 2,800 bit/s.
+    run = run_of((0.5, {"acked_bytes": 300}), (1, {"acked_bytes": 300}), (3, {"acked_bytes": 1000}))
+    assert goodput.of_phase(run, run.phases["reference"]) == pytest.approx(2800)
+    assert counters.qp_totals(run)["acked_bytes"] == 1000
+
+
+def test_a_run_without_samples_has_no_goodput_and_no_counters(tmp_path) -> None:
+    run = run_of()
+    assert goodput.of_phase(run, run.phases["reference"]) is None
+    assert tables.goodput_rows(run) == [["reference", "2.0 s", "not read", ""]]
+    assert {told for _, told in tables.counter_rows(run)} == {"not read"}
+    found = figures(run)
+    assert found["acked_bytes"] is None
+    assert set(found["counters_packets"].values()) == {None}
+    assert found["phases"][0]["goodput_bps"] is None
+    files = {path.name: path.read_text().splitlines() for path in write_csv(run, tmp_path / "csv")}
+    assert files["goodput.csv"] == ["time_s,goodput_bps"]
+    assert "retransmits," in files["counters.csv"]
+    assert measured(run) == {}
+    assert {row[1] for row in comparison.rows([run, run]) if row[0] in tables.COUNTER_TITLES.values()} == set()
+
+
+@pytest.mark.parametrize("judged", [checks.faults_felt("reference"), checks.switches_trimmed()])
+def test_checks_of_counters_say_that_no_host_reported_any(judged: checks.Check) -> None:
+    assert judged(run_of()).reason == "no host reported its queue pairs"
+
+
+def test_a_counter_that_no_queue_pair_has_is_not_read() -> None:
+    rows = dict(tables.counter_rows(run_of((3, {"acked_bytes": 1000, "retransmits": 0}))))
+    assert (rows["retransmitted"], rows["trimmed on the way"], rows["switch drops"]) == ("0", "not read", "not read")
+
+
+def test_switches_that_wrote_no_samples_prove_nothing_about_trimming(made_up: Callable[..., Run]) -> None:
+    run = made_up(trims=9, changed={"world": "simulated"})
+    blind = [Run([line for line in run.lines if line.get("device") is None]) for _ in range(2)]
+    found = comparison.trimming_matters(("with", blind[0]), ("without", blind[1]))
+    assert (found.holds, found.reason) == (None, "with: no switch wrote samples")
+
+
+def test_a_switch_that_runs_no_program_has_no_trims_and_none_becomes_a_count() -> None:
+    row: dict[str, Any] = {"IFACE": "p0l0-eth1", "TRIM_PKTS": None, "DROPS": {}}
+    assert port_rows.added({"ports": [row]}, {"ports": [{**row, "TRIM_PKTS": 4}]})["ports"][0]["TRIM_PKTS"] == 4
+
+
+def test_a_run_ends_with_a_sample_however_short_it_is(tmp_path) -> None:
+    """A rank that computes for a third of the time between two samples, and then sends 100,000 bytes: 25 packets."""
+    goal = tmp_path / "two.goal"
+    goal.write_text(
+        "num_ranks 2\nrank 0 {\na: calc 3000\nb: send 100000b to 1 tag 1\nb requires a\n}\n"
+        "rank 1 {\na: recv 100000b from 0 tag 1\n}\n"
+    )
+    cli.main(["run", str(goal), "--plan", "tiny", "--world", "simulated", "--seed", "1", "--runs", str(tmp_path)])
+    run = Run.open(find(tmp_path, "latest"))
+    assert counters.qp_totals(run)["data_packets"] == 25
+    took_s = run.phases["run"].length_ns / 1e9
+    assert goodput.of_phase(run, run.phases["run"]) == pytest.approx(800_000 / took_s, rel=0.02)
+    last = {host: int(samples[-1]["t_ns"]) for host, samples in run.agent_samples.items()}
+    assert set(last.values()) == {run.end_ns}
