@@ -1,16 +1,29 @@
-"""Headers survive a round trip, sit at the documented bytes, and the ICRC covers what it must."""
+"""The wire format: headers, frames, ICRC, dialects, and frames of other senders."""
 
 import contextlib
 import re
+import shutil
+import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from endpoint.nic import frame, icrc, packet, wire
+from benchmarks.rig.profiles import profile as profile_data
+from common.linux import bpf
+from endpoint import factory, profile as profiles
+from endpoint.frame_filter import SEGMENTS_MAX, udp_over_ipv6
+from endpoint.nic import frame, frame as frames, icrc, packet, wire
+from endpoint.nic.attributes import VerbError
+from endpoint.nic.config import ConfigError
 from endpoint.nic.headers import ClientEeth
+from endpoint.nic.wire import Opcode
+from endpoint.transport import QPState
 from tests.helpers import headers_page
+from tests.helpers.dissector import build, dissected, number
+from tests.helpers.transport import Bench, Flow, Packet, Wire
 
 U1, U2, U4, U7, U8 = (st.integers(0, 2**bits - 1) for bits in (1, 2, 4, 7, 8))
 U15, U16, U24, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (15, 16, 24, 32, 64))
@@ -204,3 +217,232 @@ def test_opcodes_are_numbers_in_one_file_only(folder: str) -> None:
         if path.name != "wire.py":
             text = path.read_text().replace("data[12] != 0x86 or data[13] != 0xDD", "")  # the ethertype
             assert re.findall(r"\b(?:0xC[6-9AB]|0xD[189CDE])\b", text) == [], path
+
+
+ETHERNET, IPV6, UDP, BTH = 14, 40, 8, 12
+OUTER, INNER = ETHERNET, ETHERNET + IPV6
+SOURCE_PORT = slice(ETHERNET + 2 * IPV6, ETHERNET + 2 * IPV6 + 2)
+UDP_PORT = slice(SOURCE_PORT.stop, SOURCE_PORT.stop + 2)
+EXTENSION = ETHERNET + 2 * IPV6 + UDP + BTH
+DIALECTS = ("default", "mrc-client")
+
+
+# --- the bytes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dialect", "label", "port"), [("default", 0x00001, "12b7"), ("mrc-client", 0x1C003, "136b")])
+def test_ev_1c003_and_the_udp_port_are_where_the_dialect_has_them(dialect: str, label: int, port: str) -> None:
+    bench = Bench(planes=2, evs_per_plane=1, changes={"ev_first": 0xC003}, dialect=dialect)
+    bench.post(2)
+    (frame,) = [packet.frame for packet in bench.writes() if packet.port == 2]
+    assert frame[SOURCE_PORT].hex() == "c003"
+    assert frame[UDP_PORT].hex() == port
+    for at in (OUTER, INNER):
+        assert int.from_bytes(frame[at : at + 4], "big") & 0xFFFFF == label
+
+
+def test_an_ev_of_more_than_20_bits_is_refused_where_packets_carry_20() -> None:
+    data = profile_data(0, planes=17, evs_per_plane=1)
+    factory.make("mrc", profiles.parse(data), 1, {}, 0)
+    with pytest.raises(ConfigError, match="dialect mrc-client carries EVs of 20 bits, and h0 has EV 0x100000"):
+        factory.make("mrc", profiles.parse(data), 1, {"dialect": "mrc-client"}, 0)
+
+
+def test_payload_is_not_counted_where_a_frame_without_it_could_not_be_known() -> None:
+    with pytest.raises(factory.TransportError, match="payload must be real in the dialect mrc-client"):
+        factory.make("mrc", profiles.parse(profile_data(0)), 1, {"dialect": "mrc-client"}, 0, counted=True)
+
+
+def test_se_and_m_are_the_upper_bits_of_bth_byte_1() -> None:
+    assert wire.Bth(0xCA, 1, 1, solicited=True).pack()[1] == 0x80
+    assert wire.Bth(0xCA, 1, 1, migrated=True, pad=3).pack()[1] == 0x40 | 0x30
+
+
+@pytest.mark.parametrize(("dialect", "byte"), [("default", 0b0100), ("mrc-client", 0b01_0000)])
+def test_the_operation_of_an_ev_probes_response_is_in_the_dialects_bits(dialect: str, byte: int) -> None:
+    bench = Bench(dialect=dialect)
+    route = bench.qp_a.reverse.candidate()
+    assert route is not None
+    bench.qp_a.probe_ev(route)
+    (request,) = bench.out(bench.a, Opcode.ENDPOINT_REQUEST)
+    assert request.frame[EXTENSION + 1] == 1  # ERTH: undisputed
+    bench.to_b(request)
+    (response,) = bench.answers(Opcode.ENDPOINT_RESPONSE)
+    assert response.frame[EXTENSION + 1] == byte
+
+
+def test_ports_1_3_and_4_are_bits_0_2_and_3_of_a_port_status_mask() -> None:
+    bench = Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    requests = bench.out(bench.a, Opcode.ENDPOINT_REQUEST)
+    assert {packet.frame[EXTENSION + 4 : EXTENSION + 8].hex() for packet in requests} == {"0000000d"}
+
+
+def test_a_timestamp_with_tsr_1_counts_our_own_ticks() -> None:
+    bench = Bench(timestamps=True, timeout=15)  # 33.6 ms, and 16 bits of 128 ns are 8.4 ms
+    (packet,) = bench.write()
+    assert packet.frame[EXTENSION + 4 : EXTENSION + 8].hex() == f"{1_000_000 // (128 * 4):04x}8001"
+
+
+@pytest.mark.parametrize("name", ["client", "eeth_op=5:4"])
+def test_a_dialect_that_is_none_is_refused_with_the_valid_names(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"dialect must be one of default, mrc-client \\(got '{name}'\\)"):
+        factory.make("mrc", profiles.parse(profile_data(0)), 1, {"dialect": name}, 0)
+
+
+# --- two hosts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encapsulation", ["srv6", "none"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_two_hosts_of_one_dialect_write_and_lose_ports(dialect: str, encapsulation: str) -> None:
+    """Writes, with a port of each host down for a while, until all have arrived."""
+    wire_ = Wire(ev_first=0xC000, timestamps=True, dialect=dialect, profile_changes={"encapsulation": encapsulation})
+    flow = Flow(wire_)
+    trip_ns = wire_.base_rtt_ns
+    for wait, host, up in ((5, "h0", False), (9, "h1", False), (40, "h0", True), (50, "h1", True)):
+        port = 2 if host == "h0" else 3
+        wire_.at(wait * trip_ns, lambda host=host, port=port, up=up: wire_.set_port(host, port, up))
+    flow.keep_posted(50_000, 16, 60 * trip_ns)
+    wire_.run(100 * trip_ns)
+    wire_.run(1000 * trip_ns, stop=lambda: flow.finished)
+    assert flow.done_bytes > 2_000_000
+    flow.check()
+    for host, peer in (("h0", "h1"), ("h1", "h0")):
+        events = "\n".join(line for line in wire_.journal if f" {host} plane " in line)
+        for state in ("down", "up"):  # each host has heard of the other's port
+            assert f"'side': 'peer', 'peer': '{peer}', 'state': '{state}'" in events
+    evs = wire_.transports["h0"].peers.named("h1").by_ev
+    heard = [Packet(port, frame) for port, frame in wire_.heard["h0"]]
+    echoed = {packet.seth.entropy for packet in heard if packet.opcode is Opcode.SACK}
+    assert echoed
+    assert echoed <= set(evs)
+
+
+def test_a_host_of_another_dialect_is_refused() -> None:
+    wire_ = Wire(host_settings={"h1": {"dialect": "mrc-client"}})
+    here, there = wire_.transports["h0"], wire_.transports["h1"]
+    qp, peer = here.create_qp(here.create_cq(8)), there.create_qp(there.create_cq(8))
+    qp.modify(QPState.INIT, 0)
+    with pytest.raises(
+        VerbError, match=r"h1 and h0 must have the same setting 'dialect' \(got 'mrc-client' and 'default'\)"
+    ):
+        qp.modify(QPState.RTR, 0, peer=peer.info())
+    assert qp.state is QPState.INIT
+    qp.modify(QPState.RTR, 0, peer=replace(peer.info(), dialect=None))  # nothing was changed
+
+
+@pytest.mark.parametrize("said", ["nonsense", "x" * 600, "", 5, b"default", ["default"]])
+def test_any_other_statement_of_a_peer_is_refused(said) -> None:
+    bench = Bench()
+    qp = bench.a.create_qp(bench.cq_a)
+    with pytest.raises(VerbError, match="must have the same setting 'dialect'") as refused:
+        qp.connect(replace(bench.qp_b.info(), dialect=said), bench.now_ns)
+    assert len(str(refused.value)) < 200
+
+
+def test_answers_of_a_silent_peer_of_another_dialect_fail_the_integrity_check() -> None:
+    wire_ = Wire(host_settings={"h1": {"dialect": "mrc-client"}})
+    flow = Flow(wire_, silent=True)
+    flow.post(50_000)
+    wire_.kick("h0")
+    wire_.run(20 * wire_.base_rtt_ns)
+    flow.poll()
+    assert wire_.transports["h0"].counters()["drops"]["icrc"] > 0
+    assert not flow.statuses
+
+
+SEGMENT = bytes.fromhex("fcbbbbbb100020031001300200000000")
+FILTER = udp_over_ipv6((4791, 4971), 7, 3, segments=SEGMENTS_MAX)
+
+
+def with_routing(frame: bytes, segments: int, left: int = 0) -> bytes:
+    """An encapsulated frame with a segment routing header (RFC 8754, section 2) behind its outer header."""
+    header = struct.pack("!BBBBBBH", 41, 2 * segments, 4, left, segments - 1, 0, 0) + SEGMENT * segments
+    length = struct.unpack_from("!H", frame, 18)[0] + len(header)
+    front = frame[:18] + struct.pack("!H", length) + bytes([43]) + frame[21:54]
+    return front + header + frame[54:]
+
+
+@pytest.mark.parametrize("segments", [1, 2, SEGMENTS_MAX])
+def test_a_frame_with_a_segment_routing_header_is_read_as_without(segments: int) -> None:
+    plain = build(wire.Bth(Opcode.ACKNOWLEDGE, 0x123, 7), wire.Aeth(0x1F, 1).pack())
+    routed = with_routing(plain, segments, left=segments - 1)
+    before, after = frames.parse(plain), frames.parse(routed)
+    moved = 8 + 16 * segments
+    assert after == before._replace(
+        offset=before.offset + moved, end=before.end + moved, udp_end=before.udp_end + moved
+    )
+    assert wire.Bth.unpack(routed, after.bth).psn == 7
+    assert icrc.verify(routed[after.offset : after.end])
+    assert bpf.run(FILTER, routed) == 7
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "complaint"),
+    [(56, 3, "has type 3, not 4"), (54, 17, "segment routing header is 17, not IPv6"), (55, 255, "too few")],
+)
+def test_other_routing_headers_are_refused(at: int, value: int, complaint: str) -> None:
+    routed = bytearray(with_routing(build(wire.Bth(Opcode.ACKNOWLEDGE, 1, 7), wire.Aeth(0x1F, 1).pack()), 1))
+    routed[at] = value
+    with pytest.raises(frames.MalformedFrame, match=complaint):
+        frames.parse(routed)
+    assert bpf.run(FILTER, bytes(routed)) in (3, 0)
+
+
+def test_data_and_answers_behind_segment_routing_headers_complete_a_write() -> None:
+    bench = Bench()
+    bench.post(5)
+    bench.to_b(*(Packet(one.port, with_routing(one.frame, 2, left=1)) for one in bench.writes()))
+    bench.to_a(*(Packet(one.port, with_routing(one.frame, 1)) for one in bench.answers()))
+    assert [done.status.value for done in bench.completions()] == ["success"]
+    assert bench.sink[: 5 * 4096] == bench.source[: 5 * 4096]
+
+
+def test_answers_without_an_outer_header_and_with_other_macs_complete_a_write() -> None:
+    """As MRC-Client answers: one IPv6 header, MACs of zeros."""
+    bench = Bench()
+    bench.to_b(*bench.write(5))
+    bench.to_a(*(Packet(one.port, bytes(12) + one.frame[12:14] + one.frame[54:]) for one in bench.answers()))
+    assert [done.status.value for done in bench.completions()] == ["success"]
+
+
+def with_other_check(packet: Packet) -> Packet:
+    """With four other bytes in place of the ICRC: the check of a NIC that reads the rule otherwise."""
+    return Packet(packet.port, packet.frame[:-4] + bytes(byte ^ 0x5A for byte in packet.frame[-4:]))
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_a_check_of_another_kind_is_dropped_and_counted(routed: bool) -> None:
+    bench = Bench()
+    sent = [with_other_check(packet) for packet in bench.write(2)]
+    if routed:
+        sent = [Packet(packet.port, with_routing(packet.frame, 1)) for packet in sent]
+    bench.to_b(*sent)
+    assert bench.b.log.drops["icrc"] == 2
+    assert not any(bench.sink)
+    assert not bench.answers()
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark on PATH")
+def test_wireshark_reads_behind_a_segment_routing_header(tmp_path) -> None:
+    plain = build(wire.Bth(Opcode.SACK, 0x123, 9), wire.Seth(9, 1, 0b110, 0x1C003).pack() + wire.CcState().pack())
+    before, after = dissected(tmp_path, plain, with_routing(plain, 2, left=1))
+    assert after == before
+    assert number(after, "mrc.sack.cack_psn") == 9
+    assert number(after, "mrc.icrc.status") == 1
+
+
+def test_scapy_reads_behind_a_segment_routing_header() -> None:
+    pytest.importorskip("scapy", reason="needs the optional package scapy")
+    from scapy.layers.l2 import Ether
+
+    from endpoint import scapy as layers
+
+    frame = with_routing(
+        build(wire.Bth(Opcode.ACKNOWLEDGE, 0x123, 7), wire.Aeth(0x1F, 1).pack(), ev=0x1C003), 2, left=1
+    )
+    seen = Ether(frame)
+    assert (seen[layers.Mrc].dqpn, seen[layers.Mrc].psn, seen[layers.Aeth].msn) == (0x123, 7, 1)
+    assert layers.entropy(seen) == 0x1C003
+    assert layers.compute_icrc(seen[layers.Mrc], frame[-20:-4]) == struct.unpack("<I", frame[-4:])[0]
