@@ -28,7 +28,7 @@ TARGETS = {
             "it_reads_what_the_plain_codec_reads", "it_seals_as_the_plain_codec", "it_writes_the_plain_codecs_frame",
         )
     ],
-    "agent": ["tests/endpoint/test_control_fuzz.py::test_any_json_is_answered_once"],
+    "agent": ["tests/endpoint/test_control_socket.py::test_any_json_is_answered_once"],
     "uverbs": [
         "tests/endpoint/uverbs/test_hostile.py"
         "::test_whatever_is_said_is_answered_or_ends_the_session_and_closing_gives_everything_back",
