@@ -20,7 +20,7 @@ CODEC = "tests/endpoint/mrc/test_codec_in_c.py"
 FILES = "tests/fuzz/test_damaged_files.py"
 P4RUNTIME = "tests/switch/p4rt/test_p4rt_hostile.py"
 TARGETS = {
-    "frames": ["tests/endpoint/mrc/test_fuzz.py::test_a_million_hostile_packets_do_no_harm[0]"],
+    "frames": ["tests/endpoint/mrc/test_bounds.py::test_a_million_hostile_packets_do_no_harm[0]"],
     "codec": [
         f"{CODEC}::test_{name}"
         for name in (
