@@ -1,16 +1,119 @@
-"""A port's receive ring in Python and in C: one does what the other does, and both what the kernel's layout says."""
+"""What the NIC driver stands on: the filter of frames, the carrier, the ring of packets, and the loop."""
 
+import fcntl
 import os
+import resource
 import socket
 import struct
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
+from common.linux import bpf
+from endpoint import prober
+from endpoint.frame_filter import udp_over_ipv6
 from endpoint.packet_sockets import ring
+from endpoint.packet_sockets.driver import NetworkInterface, parse
+from endpoint.packet_sockets.loop import BUSY, IDLE, NEVER, Loop
+from endpoint.virtual_host import is_probe
 from tests.helpers.transport import native_codec
+
+PROGRAM = udp_over_ipv6((4791, 4971), 7, 3)
+IPV6 = b"\x60" + bytes(5)
+
+
+def packet(*, inner: bool, port: int, ethertype: int = 0x86DD, protocol: int = 17) -> bytes:
+    ethernet = bytes(12) + ethertype.to_bytes(2, "big")
+    last = IPV6 + bytes([protocol, 64]) + bytes(32)
+    headers = IPV6 + bytes([41, 64]) + bytes(32) + last if inner else last
+    return ethernet + headers + bytes(2) + port.to_bytes(2, "big") + bytes(4)
+
+
+def test_both_ports_match_with_and_without_encapsulation():
+    for inner in (False, True):
+        for port in (4791, 4971):
+            assert bpf.run(PROGRAM, packet(inner=inner, port=port)) == 7
+        assert bpf.run(PROGRAM, packet(inner=inner, port=4792)) == 3
+
+
+def test_other_ethertypes_and_protocols_do_not_match():
+    assert bpf.run(PROGRAM, packet(inner=False, port=4791, ethertype=0x0800)) == 3
+    assert bpf.run(PROGRAM, packet(inner=True, port=4791, protocol=6)) == 3
+    assert bpf.run(PROGRAM, packet(inner=False, port=4791, protocol=6)) == 3
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_end_in_one_of_the_two_verdicts_or_in_a_short_load(frame):
+    assert bpf.run(PROGRAM, frame) in (7, 3, 0)
+
+
+@given(
+    st.booleans(), st.sampled_from([prober.UDP_PORT, 4791]), st.sampled_from([17, 6]), st.sampled_from([0x86DD, 0x800]),
+    st.integers(0, 60),
+)  # fmt: skip
+def test_virtual_time_takes_the_same_frames_for_the_probers(inner, port, protocol, ethertype, cut):
+    whole = packet(inner=inner, port=port, protocol=protocol, ethertype=ethertype)
+    frame = whole[: len(whole) - cut]
+    assert is_probe(frame) is (bpf.run(prober.FRAMES, frame) == 0x40000)
+
+
+@given(st.binary(max_size=40))
+def test_virtual_time_takes_no_other_bytes_for_the_probers(data):
+    frame = bytes(12) + b"\x86\xdd" + data + prober.UDP_PORT.to_bytes(2, "big") * 40
+    assert is_probe(frame) is (bpf.run(prober.FRAMES, frame) == 0x40000)
+
+
+def test_tc_is_given_the_number_of_instructions_first():
+    count, *instructions = bpf.tc_bytecode(PROGRAM).split(",")
+    assert int(count) == len(instructions) == len(PROGRAM)
+
+
+def test_frames_of_flow_control_match_only_where_they_are_asked_for():
+    pause = bytes.fromhex("0180c200000102100000000188080101") + bytes(44)
+    assert bpf.run(PROGRAM, pause) == 3
+    assert bpf.run(udp_over_ipv6((4791,), 7, 3, mac_control=True), pause) == 7
+    assert bpf.run(udp_over_ipv6((4791,), 7, 3, mac_control=True), packet(inner=False, port=4792)) == 3
+
+
+NEWLINK, DELLINK, UP, LOWER_UP = 16, 17, 1, 1 << 16
+
+
+def message(kind: int, name: bytes, flags: int, index: int = 7) -> bytes:
+    attribute = struct.pack("HH", 4 + len(name) + 1, 3) + name + b"\0"
+    attribute += bytes(-len(attribute) % 4)
+    other = struct.pack("HHI", 8, 4, 1500)  # IFLA_MTU comes first, so that skipping is tested
+    body = struct.pack("BxHiII", 0, 1, index, flags, 0) + other + attribute
+    return struct.pack("IHHII", 16 + len(body), kind, 0, 0, 0) + body
+
+
+def test_a_link_is_up_only_with_both_flags_and_gone_when_deleted():
+    data = b"".join(
+        (
+            message(NEWLINK, b"h0-p0", UP | LOWER_UP),
+            message(NEWLINK, b"h0-p1", UP),
+            message(NEWLINK, b"h0-p2", LOWER_UP),
+            message(DELLINK, b"h0-p3", UP | LOWER_UP),
+            message(3, b"done", UP | LOWER_UP),
+        )
+    )
+    assert list(parse(data)) == [
+        NetworkInterface("h0-p0", 7, True),
+        NetworkInterface("h0-p1", 7, False),
+        NetworkInterface("h0-p2", 7, False),
+        NetworkInterface("h0-p3", 7, False),
+    ]
+
+
+@given(st.binary(max_size=300), st.integers(0, 51))
+def test_a_torn_message_is_no_link_and_whole_ones_before_it_are_read(data, cut):
+    whole = message(NEWLINK, b"h0-p0", UP)
+    assert next(parse(whole + data)) == NetworkInterface("h0-p0", 7, False)
+    assert list(parse(whole + whole[:cut])) == [NetworkInterface("h0-p0", 7, False)]
+    assert len(list(parse(whole[:cut] + data))) <= (cut + len(data)) // 32  # of 32 bytes or more each
+
 
 BLOCK, BLOCKS, SLOT = 4096, 2, 1024
 SLOTS = BLOCK // SLOT * BLOCKS
@@ -158,3 +261,201 @@ def test_whatever_stands_in_a_slot_both_rings_say_the_same_and_stay_within_it(in
     assert both[0].ring.counts() == both[1].ring.counts()
     for one in both:
         one.close()
+
+
+class Host:
+    """A host without ports: moves frames for a number of turns, and then waits for its deadline."""
+
+    def __init__(self, busy_turns: int = 0, error: Exception | None = None) -> None:
+        self.deadline_ns = NEVER
+        self.turns = 0
+        self.failures: list[Exception] = []
+        self.late: list[int] = []
+        self._busy_turns = busy_turns
+        self._error = error
+
+    def data_descriptors(self) -> Iterable[int]:
+        return ()
+
+    def turn(self) -> int:
+        self.turns += 1
+        if self._error is not None:
+            raise self._error
+        return BUSY if self.turns <= self._busy_turns else IDLE
+
+    def note_lateness(self, before_ns: int, now_ns: int, idle_ns: int, slept: bool, moderation_ns: int) -> None:
+        self.late.append(idle_ns)
+
+    def woken(self, descriptor: int) -> None:
+        raise AssertionError("there are no descriptors")
+
+    def fail(self, error: Exception) -> None:
+        self.failures.append(error)
+
+
+@pytest.fixture
+def loop() -> Iterator[Loop]:
+    made = Loop()
+    yield made
+    made.close()
+
+
+def stop_after(loop: Loop, host: Host, turns: int) -> None:
+    """End the loop from this turn of a host."""
+    usual = host.turn
+
+    def turn() -> int:
+        if host.turns + 1 == turns:
+            loop.stop()
+        return usual()
+
+    host.turn = turn  # type: ignore[method-assign]
+
+
+def test_a_host_whose_turn_raises_is_told_and_the_other_goes_on(loop: Loop) -> None:
+    broken, sound = Host(error=ValueError("broken")), Host()
+    sound.deadline_ns = 0  # always due: the loop does not wait
+
+    def fail(error: Exception) -> None:
+        broken.failures.append(error)
+        loop.remove(broken)
+
+    broken.fail = fail  # type: ignore[method-assign]
+    loop.add(broken)
+    loop.add(sound)
+    stop_after(loop, sound, 5)
+    loop.run()
+    assert [str(error) for error in broken.failures] == ["broken"]
+    assert broken.turns == 1
+    assert sound.turns == 5
+    assert not sound.failures
+
+
+def test_the_loop_wakes_for_the_first_deadline_of_any_host(loop: Loop) -> None:
+    early, late = Host(), Host()
+    now_ns = time.monotonic_ns()
+    late.deadline_ns, early.deadline_ns = now_ns + 60_000_000_000, now_ns + 20_000_000
+    loop.add(late)
+    loop.add(early)
+    stop_after(loop, early, 2)
+    loop.run()
+    assert time.monotonic_ns() >= early.deadline_ns
+    assert late.turns == 2
+
+
+def test_after_a_turn_that_moved_frames_the_loop_sleeps_for_the_moderation() -> None:
+    loop = Loop(moderation_ns=20_000_000)
+    try:
+        host = Host(busy_turns=2)
+        loop.add(host)
+        stop_after(loop, host, 3)
+        began_ns = time.monotonic_ns()
+        loop.run()
+    finally:
+        loop.close()
+    assert time.monotonic_ns() - began_ns >= 40_000_000
+
+
+def test_what_is_called_soon_runs_when_the_callback_that_asked_is_over(loop: Loop) -> None:
+    read, write = os.pipe()
+    order: list[str] = []
+
+    def soon() -> None:
+        order.append("soon")
+        loop.stop()
+
+    def heard() -> None:
+        os.read(read, 1)
+        loop.call_soon(soon)
+        order.append("callback")
+
+    loop.add_reader(read, heard)
+    os.write(write, b"x")
+    loop.run()
+    loop.remove_reader(read)
+    os.close(read)
+    os.close(write)
+    assert order == ["callback", "soon"]
+
+
+BEYOND = 1_100
+"""A descriptor that `select` does not take."""
+
+
+@pytest.fixture(autouse=True)
+def room() -> Iterator[None]:
+    """Let this process open so many descriptors, whatever its soft limit was."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard <= 2 * BEYOND:
+        pytest.skip(f"at most {hard} descriptors are allowed here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * BEYOND), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def moved(descriptor: int) -> int:
+    """The same file under a number above 1,023; the old number is closed."""
+    beyond = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, BEYOND)
+    os.close(descriptor)
+    return beyond
+
+
+def test_the_loop_serves_a_descriptor_above_1023_until_it_is_removed() -> None:
+    loop = Loop()
+    here, there = socket.socketpair()
+    beyond = moved(here.detach())
+    heard = []
+
+    def hear() -> None:
+        heard.append(os.read(beyond, 100))
+        loop.remove_reader(beyond)
+        os.close(beyond)
+        loop.stop()
+
+    try:
+        loop.add_reader(beyond, hear)
+        there.send(b"hello")
+        loop.run()
+        loop.remove_reader(beyond)  # a second time, when it is closed
+    finally:
+        there.close()
+        loop.close()
+    assert heard == [b"hello"]
+
+
+def test_the_loop_calls_back_when_a_descriptor_above_1023_can_be_written_to() -> None:
+    loop = Loop()
+    here, there = socket.socketpair()
+    beyond = moved(here.detach())
+    os.set_blocking(beyond, False)
+    written, heard = 0, 0
+
+    def write() -> None:
+        nonlocal written
+        if written < 10_000_000:
+            written += os.write(beyond, bytes(1_000_000))
+        else:
+            loop.remove_writer(beyond)
+
+    def hear() -> None:
+        nonlocal heard
+        heard += len(there.recv(1_000_000))
+        if heard == written >= 10_000_000:
+            there.send(b"all")
+
+    def end() -> None:
+        assert os.read(beyond, 100) == b"all"
+        loop.remove_reader(beyond)
+        loop.stop()
+
+    try:
+        loop.add_reader(beyond, end)
+        loop.add_writer(beyond, write)
+        loop.add_reader(there.fileno(), hear)
+        loop.run()
+    finally:
+        loop.remove_reader(there.fileno())
+        there.close()
+        loop.close()
+        os.close(beyond)
+    assert heard == written >= 10_000_000
