@@ -18,7 +18,7 @@ from tests.helpers.transport.native_codec import SANITIZE, compiler
 ROOT = Path(__file__).parents[2]
 CODEC = "tests/endpoint/mrc/test_codec_in_c.py"
 FILES = "tests/fuzz/test_damaged_files.py"
-P4RUNTIME = "tests/switch/p4rt/test_p4rt_hostile.py"
+P4RUNTIME = "tests/switch/p4rt/test_p4rt_limits.py"
 TARGETS = {
     "frames": ["tests/endpoint/mrc/test_bounds.py::test_a_million_hostile_packets_do_no_harm[0]"],
     "codec": [
