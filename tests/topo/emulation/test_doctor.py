@@ -1,17 +1,31 @@
-"""The doctor: tells what is there by trying it, and leaves nothing behind."""
+"""Before a lab is up: its name, its lock, and what the machine lacks."""
 
+import argparse
+import fcntl
 import json
 import os
+import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
 
 import pytest
+from hypothesis import given, strategies as st
 
 from cli.main import main
+from common import locks
+from tests.helpers.stranger import as_a_stranger, let_all_enter
 from tests.helpers.waiting import ran
-from topo.emulation import doctor
+from topo.emulation import doctor, labname, namespace, state
 from topo.emulation.doctor import examine
+from topo.emulation.embedded import serve_config
 from topo.emulation.lab import Lab
-from topo.emulation.state import LabError
+from topo.emulation.labname import DEFAULT_LAB, LabName
+from topo.emulation.state import LabError, NoLabError
+from topo.emulation.wiring import link_commands
+from topo.node import Host, leaf
 from topo.planfile import load_plan
 
 
@@ -73,3 +87,139 @@ def test_what_only_sudo_finds_is_not_missing_for_an_ordinary_user(tmp_path, monk
     for user, present in ((1000, True), (0, False)):
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         assert next(row for row in examine() if row.name == "tc").present is present
+
+
+def test_a_down_that_ends_leaves_the_files_of_the_next_up(tmp_path: Path) -> None:
+    """Between the removal of the files and the end of `down`, another process may have made the folder anew."""
+    root = tmp_path / "lab"
+    down, newcomer = state.locked(root), state.locked(root)
+    with down:
+        (root / "lab.json").write_text("{}")
+        state.remove(root)
+        newcomer.__enter__()
+        (root / ".lab.json.new").write_text("{}")  # the newcomer's record, not in its place yet
+    with pytest.raises(LabError, match="being changed by process"), state.locked(root):
+        pass
+    (root / ".lab.json.new").rename(root / "lab.json")
+    newcomer.__exit__(None, None, None)
+    assert (root / "lab.json").exists()
+
+
+def test_a_right_that_made_no_lab_leaves_no_folder(tmp_path: Path) -> None:
+    root = tmp_path / "lab"
+    with state.locked(root):
+        assert root.exists()
+    assert not root.exists()
+
+
+LOCKS: dict[str, Callable[[Path], AbstractContextManager[None]]] = {
+    "lock": partial(state.locked, wait=True),
+    "faults.lock": state.faults_locked,
+}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_of_the_lab_is_closed_to_others_also_where_an_older_version_made_it(name: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        with LOCKS[name](tmp_path):
+            assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+        tmp_path.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(0o644)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_stranger_who_holds_a_lock_of_the_lab_is_named_and_not_waited_for_for_ever(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`flock` takes a descriptor that only reads: before this version of the program, every user could have one."""
+    monkeypatch.setattr(locks, "TELL_S", 0.02)
+    monkeypatch.setattr(state, "LOCK_S", 0.1)
+    let_all_enter(tmp_path)
+    (tmp_path / name).touch(0o644)
+    with as_a_stranger():
+        theirs = os.open(tmp_path / name, os.O_RDONLY)
+    try:
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        with pytest.raises(LabError, match=rf"still held by process {os.getpid()} of user"), LOCKS[name](tmp_path):
+            pass
+        assert f"at most 0 s more: process {os.getpid()} of user" in capsys.readouterr().err
+    finally:
+        os.close(theirs)
+    with as_a_stranger(), pytest.raises(PermissionError):
+        os.open(tmp_path / name, os.O_RDONLY)
+
+
+def test_folders_that_a_user_has_nested_deeper_than_python_recurses_are_removed(tmp_path: Path) -> None:
+    root = tmp_path / "lab"
+    (root / "switch").mkdir(parents=True)
+    nested = "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(3000)]"
+    # Made by a process, which ring 0 refuses: what it cannot remove it must not make. pytest recurses as well where it
+    # removes old folders, and this one would end a later session of tests.
+    subprocess.run([sys.executable, "-c", nested], cwd=root / "switch", check=True)
+    try:
+        state.remove(root)
+        assert not root.exists()
+    finally:
+        subprocess.run(["rm", "-rf", "--", root], check=True)
+
+
+PLAN = load_plan("tiny")
+SOCKETS = Path("/run/mrclab/switch")
+NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,15}", fullmatch=True)
+
+
+def test_the_default_lab_has_the_bare_names() -> None:
+    assert DEFAULT_LAB.root == Path("/run/mrclab")
+    assert DEFAULT_LAB.netns(Host(5)) == "h5"
+    assert LabName("default") == DEFAULT_LAB
+
+
+@given(NAMES, NAMES)
+def test_labs_of_two_names_share_no_directory_and_no_namespace(one: str, other: str) -> None:
+    a, b = LabName(one), LabName(other)
+    nodes = (Host(0), Host(10), leaf(1, 0))
+    assert (a.root == b.root) is (one == other)
+    assert {a.netns(node) for node in nodes}.isdisjoint(b.netns(node) for node in nodes) is (one != other)
+
+
+@pytest.mark.parametrize("text", ["", "Blue", "9lives", "-a", "a.b", "a/b", "../etc", "a b", "läb", "a" * 17, "h0\n"])
+def test_a_bad_name_is_refused_with_the_rule(text: str) -> None:
+    with pytest.raises(ValueError, match="1 to 16 lower-case letters, digits and hyphens and begins with a letter"):
+        LabName(text)
+
+
+def test_the_option_wins_over_the_environment_and_is_left_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(labname.VARIABLE, "blue")
+    assert labname.chosen() == LabName("blue")
+    parser = argparse.ArgumentParser()
+    labname.add_option(parser)
+    parser.parse_args([])
+    assert labname.chosen() == LabName("blue")
+    parser.parse_args(["--name", "red"])
+    assert labname.chosen() == LabName("red")
+    monkeypatch.setenv(labname.VARIABLE, "Blue")
+    with pytest.raises(ValueError, match="MRCLAB_NAME: 'Blue' is no lab's name"):
+        labname.chosen()
+
+
+def test_links_and_switch_ports_are_in_the_namespaces_of_their_own_lab() -> None:
+    blue = LabName("blue")
+    for line in link_commands(PLAN, blue):
+        words = line.split()
+        assert all(words[at + 1].startswith("blue.") for at in range(len(words) - 1) if words[at] == "netns"), line
+        assert max(len(words[2]), len(words[words.index("name") + 1])) <= 15
+    config = serve_config(PLAN, list(PLAN.switches()), SOCKETS, name=blue)
+    inside = {port["netns"] for device in config["devices"] for port in device["ports"]}
+    assert inside == {str(namespace.path_of(f"blue.{switch}")) for switch in PLAN.switches()}
+
+
+def test_a_given_name_without_a_lab_is_refused_and_the_default_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "read_record", lambda *_: None)
+    monkeypatch.setattr(state, "records", dict)
+    monkeypatch.delenv(labname.VARIABLE, raising=False)
+    assert state.running_plan() is None
+    monkeypatch.setenv(labname.VARIABLE, "nowhere")
+    with pytest.raises(NoLabError, match=r"no lab of the name nowhere is running: ./lab up --name nowhere starts one"):
+        state.running_plan()
