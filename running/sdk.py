@@ -85,7 +85,7 @@ def flags() -> str:
 
 
 def search_path(before: Mapping[str, str] = os.environ) -> str:
-    """Where commands are looked for: the lab's own programs, such as mrc_write_bw, and its Python come first."""
+    """Where commands are looked for: the lab's Python and its programs come first."""
     return os.pathsep.join([str(Path(sys.executable).parent), before.get("PATH", os.defpath)])
 
 

@@ -18,7 +18,6 @@ from tests.helpers.tracked import ROOT, python_files
 MOST = 2_000_000
 TOO_MUCH = "at most 2000000 commas, colons, [ and { are allowed (got 2000001)"
 OWN = {
-    "mrclab/perf/exchange.py",  # lines of a socket, up to a length
     "packages/course/course/checking.py",  # what its own process says
     "packages/operations/operations/incident/tools.py",  # the journal that its own process writes
     "packages/p4c/p4c/frontend/cache.py",  # a file of the cache, which no other user can write
