@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from p4c.frontend import CompileError, compile_program
-from p4c.frontend.cli import FORMS
 from p4c.frontend.compilation import Compilation
 from p4c.frontend.emit.p4info import name_hash
 from switch.__main__ import main
@@ -40,10 +39,9 @@ def test_a_bad_program_writes_nothing_and_exits_1(tmp_path: Path, capsys: pytest
 
 def test_a_missing_program_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     missing = tmp_path / "none.p4"
-    for form in ([], ["--print", "ast"]):
-        assert main(["compile", str(missing), "--no-cache", *form]) == 2
-        told = f"switch: the program must be a P4 source file (got {missing}: no such file or directory)\n"
-        assert capsys.readouterr().err == told
+    assert main(["compile", str(missing), "--no-cache"]) == 2
+    told = f"switch: the program must be a P4 source file (got {missing}: no such file or directory)\n"
+    assert capsys.readouterr().err == told
     assert main(["compile", str(tmp_path)]) == 2
     assert f"(got {tmp_path}: a directory)" in capsys.readouterr().err
 
@@ -63,20 +61,6 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "file").touch()
     assert main(["compile", str(PROGRAMS / "calculator.p4"), "-o", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err == f"switch: -o must be a folder (got the file {tmp_path / 'file'})\n"
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_every_intermediate_form_is_printed(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compile", str(PROGRAMS / "tunnel.p4"), "--print", form]) == 0
-    wanted = {
-        "tokens": "\tid\tentrance",
-        "ast": "Table name='entrance'",
-        "types": ": bit<48>",
-        "ir": "table MyIngress.entrance [ethernet.dst: exact]",
-        "json": '"name": "MyIngress.entrance"',
-        "p4info": 'alias: "entrance"',
-    }
-    assert wanted[form] in capsys.readouterr().out
 
 
 def test_macros_and_include_paths_are_taken_from_the_command_line(tmp_path: Path) -> None:

@@ -8,11 +8,9 @@ import sys
 from pathlib import Path
 
 from common import files, plain_file
-from common.terminal.printable import printable, printable_text
+from common.terminal.printable import printable
 from common.terminal.standard_streams import write_error, write_out
 from p4c.frontend.diagnostics import CompileError
-
-FORMS = ("tokens", "ast", "types", "ir", "json", "p4info")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="where to write (default: here)")
     parser.add_argument("-I", "--include", type=Path, action="append", default=[], metavar="DIR", help="look here too")
     parser.add_argument("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]", help="define a macro")
-    parser.add_argument("--print", choices=FORMS, dest="form", help="show an intermediate form and write nothing")
     parser.add_argument("--Werror", action="store_true", help="refuse a program with warnings")
     parser.add_argument("--no-cache", action="store_true", help="compile even if the result is known")
     parser.set_defaults(run=run)
@@ -44,11 +41,6 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"the program must be a P4 source file (got {printable(str(args.program))}: {why})")
     definitions = dict(d.partition("=")[::2] if "=" in d else (d, "1") for d in args.define)
     try:
-        if args.form:
-            from p4c.frontend.printing import intermediate
-
-            print(printable_text(intermediate(args.form, args.program, args.include, definitions)))
-            return 0
         from p4c.frontend.compiler import compile_program
 
         compiled = compile_program(

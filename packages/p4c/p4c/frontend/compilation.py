@@ -27,7 +27,7 @@ _RECURSION_MAX = 20_000
 
 @dataclass(slots=True)
 class Compilation:
-    """One run with every intermediate form, for `--print` and for tests. Stops at the first phase that has errors."""
+    """One run with every intermediate form, for tests. Stops at the first phase that has errors."""
 
     path: Path
     include_paths: Sequence[Path] = ()

@@ -18,14 +18,12 @@ class Lookahead(Frozen):
 
     offset_bits: int
     width_bits: int
-    notation = "lookahead({0.offset_bits}, {0.width_bits})"
 
 
 class StackNext(Frozen):
     """The next free element of a stack (StackOutOfBounds when it is full)."""
 
     stack: Stack
-    notation = "{0.stack}.next"
 
 
 class UnionStackNext(Frozen):
@@ -34,9 +32,6 @@ class UnionStackNext(Frozen):
     stack: UnionStack
     member_index: int
 
-    def __str__(self) -> str:
-        return f"{self.stack}.next.{self.stack.unions[0].members[self.member_index]}"
-
 
 class Extract(Frozen):
     """`varbit_width`, in bits, is given for headers with a varbit field only; it must be a multiple of 8."""
@@ -44,16 +39,12 @@ class Extract(Frozen):
     into: Header | StackNext | UnionStackNext
     varbit_width: Expression | None = None
 
-    def __str__(self) -> str:
-        return f"extract({self.into}{'' if self.varbit_width is None else f', {self.varbit_width}'})"
-
 
 class Set(Frozen):
     """An assignment in a parser state."""
 
     target: FieldRef
     value: Expression | Lookahead
-    notation = "{0.target} = {0.value}"
 
 
 class Verify(Frozen):
@@ -61,21 +52,18 @@ class Verify(Frozen):
 
     condition: Expression
     error: Expression  # a value of Program.errors
-    notation = "verify({0.condition}, {0.error})"
 
 
 class Advance(Frozen):
     """Skip `bits`, a multiple of 8."""
 
     bits: Expression
-    notation = "advance({0.bits})"
 
 
 class Call(Frozen):
     """A primitive that a parser state calls."""
 
     primitive: Primitive
-    notation = "{0.primitive}"
 
 
 Operation = Extract | Set | Verify | Advance | Call
@@ -112,10 +100,6 @@ class Transition(Frozen):
     masks: tuple[int, ...]  # likewise
     next_state: str | None  # None: accept
     value_set: str | None = None  # instead of values: taken when one of its members equals the key
-
-    def __str__(self) -> str:
-        parts = ", ".join(f"{v:#x} &&& {m:#x}" for v, m in zip(self.values, self.masks, strict=True))
-        return f"{self.value_set or parts} -> {self.next_state or 'accept'}"
 
 
 class State(Frozen, eq=False):
