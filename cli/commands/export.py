@@ -72,8 +72,7 @@ def export_command(arguments: argparse.Namespace) -> int:
 
     if arguments.form == "json":
         return print_or_write(arguments, document(plan))
-    from cli.exporting.frr import frr
-    from cli.exporting.sonic import sonic
+    from cli.exporting.routers import frr, sonic
 
     made = {"frr": frr, "sonic": sonic}[arguments.form]
     if arguments.switch is not None:

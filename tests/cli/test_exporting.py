@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli import main as cli
-from cli.exporting.frr import frr
-from cli.exporting.sonic import LANES, sonic
+from cli.exporting.routers import LANES, frr, sonic
 from common.terminal import progress
 from tests.topo.topologies.shapes import SMALL
 from topo.address import usid_address

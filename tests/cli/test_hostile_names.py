@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from prometheus_client.parser import text_string_to_metric_families
 
-from cli.exporting.frr import frr
+from cli.exporting.routers import frr
 from cli.main import main
 from cli.metrics import exposition
 from common.interpreter import python
