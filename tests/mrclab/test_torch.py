@@ -346,7 +346,7 @@ def test_what_pytorch_builds_on_collectives_works(tmp_path: Path) -> None:
 def test_a_transformer_learns(parallel: str, tmp_path: Path) -> None:
     require_torch((2, 13) if parallel == "shards" else (1, 0))
     words = ["--steps", "6", "--parallel", parallel]
-    log, _ = logs_of(tmp_path, EXAMPLES / "transformer.py", *words, lab_s=600)
+    log, _ = logs_of(tmp_path, ROOT / "docs" / "programs" / "transformer.py", *words, lab_s=600)
     losses = [float(line.split()[-1]) for line in log.splitlines() if line.startswith("step")]
     assert len(losses) == 6
     assert losses[-1] < losses[0]
@@ -358,7 +358,7 @@ def test_a_pytorch_that_cannot_shard_is_told_so(tmp_path: Path) -> None:
     try:
         require_torch((2, 7))
     except pytest.skip.Exception:
-        found = run_ranks(tmp_path, EXAMPLES / "transformer.py", ranks=2)
+        found = run_ranks(tmp_path, ROOT / "docs" / "programs" / "transformer.py", ranks=2)
         assert all(status == 1 and "shards need a newer PyTorch, such as 2.13 (this is" in log for status, log in found)
     else:
         pytest.skip("this PyTorch can")
