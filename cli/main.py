@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from cli import huge_pages
 from cli.command_table import commands, entry, place
 from cli.compiled_form import StartAgainError, start_again
+from cli.names import check_names
 from cli.ownership import handing_over, named_places
 from cli.root import need_root
 from common.interrupts import all_alike
@@ -231,12 +232,5 @@ def needs(namespace: argparse.Namespace) -> tuple[str, ...]:
         return ("shell",)
     known = entry(namespace.command)
     named = known.needs if known else ()
-    if namespace.command in ("run", "sweep"):  # a wrong name is told before minutes of installing
-        from running.transport_choice import transport
-        from scenarios import library
-
-        for name in namespace.scenarios if namespace.command == "sweep" else [namespace.scenario]:
-            library.check(name)
-        for name in namespace.transport.split(","):
-            transport(name)
+    check_names(namespace)  # a wrong one is told before minutes of installing
     return tuple(need for need in named if need != "network" or not in_virtual_time(namespace))

@@ -268,6 +268,18 @@ def test_where_uv_fails_pip_installs(machine: Machine) -> None:
         ("sweep smokee", "did you mean"),
         ("run smoke --transport mrc,roe", "did you mean"),
         ("run smoke --sede 3", "did you mean"),
+        ("contest --algorithms mrc,,reps", "number 2 of 'mrc,,reps' is empty"),
+        ("contest --algorithms mrc,repz", "no selection 'repz'"),
+        ("contest --scenario smoke,incst", "did you mean incast"),
+        ("sweep smoke --plan tiny,tinyy", "no plan 'tinyy'"),
+        ("up tinyy", "no plan 'tinyy'"),
+        ("trace h0 h1 --plan tinyy", "no plan 'tinyy'"),
+        ("reproduce 9z", "FIGURE must be one of"),
+        ("incident --level 9", "between 1 and 5"),
+        ("rehearse gone.toml", "gone.toml"),
+        *((f"{words} 11", "no lab '11'") for words in ("start", "check", "hint", "course page")),
+        ("start 1 --student=", "must have 1 to 80 printable characters"),
+        ("course join anna", "NAME@KEY"),
     ],
 )
 def test_wrong_words_are_refused_before_anything_is_installed(machine: Machine, words: str, said: str) -> None:

@@ -26,7 +26,7 @@ SMOKE = {"scenario": "smoke,grey-link", "seeds": "7"}
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     usual = {"algorithms": ALGORITHMS, "scenarios": SCENARIOS, "seeds": SEEDS, "time": TIME}
     contest = command_table.add(subparsers, "contest", contest_command, __file__, **usual)
-    contest.set_defaults(world="simulated")
+    contest.set_defaults(world="simulated", check=check_algorithms)
     add = contest.add_argument
     add(
         "--algorithms",
@@ -46,6 +46,14 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_runs(contest, "runs and rows are")
     add("--format", choices=("text", "json"), default="text", help="json: the rows of contest.csv, and nothing else")
     add_plain(contest, "live table")
+
+
+def check_algorithms(arguments: argparse.Namespace) -> None:
+    """ValueError for an algorithm or a reference that is none. Users' classes are not loaded."""
+    from studies.contest import parse
+
+    if ".py:" not in arguments.algorithms:
+        reference_of(arguments, parse(arguments.algorithms))
 
 
 def contest_command(arguments: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cli import add, add_exercise, hand_over
 from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
+from course.commands.names import check_names
 
 if TYPE_CHECKING:
     from course.exercise import Exercise
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check = add(subparsers, "check", check_command, __file__)
+    check.set_defaults(check=check_names)
     add_exercise(check)
     words = "the file to check (the lab's in mylab/), or names of tests"
     check.add_argument("words", nargs="*", metavar="FILE|TEST", help=words)
@@ -36,7 +38,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def register_hint(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    add_exercise(add(subparsers, "hint", hint_command, __file__))
+    hint = add(subparsers, "hint", hint_command, __file__)
+    hint.set_defaults(check=check_names)
+    add_exercise(hint)
 
 
 def check_command(arguments: argparse.Namespace) -> int:

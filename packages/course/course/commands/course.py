@@ -9,12 +9,14 @@ from pathlib import Path
 
 from cli import add, add_exercise, handing_over
 from common.terminal.printable import path_line, printable_text
+from course.commands.names import check_names
 
 ACTIONS = ("list", "page", "pack", "join")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     course = add(subparsers, "course", course_command, __file__)
+    course.set_defaults(check=check_names)
     course.add_argument("action", nargs="?", choices=ACTIONS, default="list", metavar="ACTION", help=", ".join(ACTIONS))
     course.add_argument("lab", nargs="?", metavar="LAB", help="a lab's number or name; join: NAME@KEY")
     add_exercise(course, named=False)

@@ -7,10 +7,12 @@ import sys
 
 from cli import add, add_exercise
 from common.terminal.printable import path_line, printable_text
+from course.commands.names import check_names
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     start = add(subparsers, "start", start_command, __file__)
+    start.set_defaults(check=check_names)
     add_exercise(start)
     start.add_argument("--student", metavar="NAME", help="your name or number, as the teacher's list has it")
     start.add_argument("--key", metavar="WORD", help="the course key that the teacher gives out (self-study)")

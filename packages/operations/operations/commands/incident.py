@@ -33,7 +33,7 @@ SECRET_SEEDS = 1 << 53
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     incident = add(subparsers, "incident", incident_command, __file__)
-    incident.set_defaults(tool=None, json=False, runs=RUNS)
+    incident.set_defaults(tool=None, json=False, runs=RUNS, check=check_names)
     incident.add_argument("--seed", type=int, help="repeat an incident (a secret one each time)")
     incident.add_argument("--level", type=int, default=LEVEL, metavar="1..5", help="how hard it is (1)")
     incident.add_argument(
@@ -75,6 +75,13 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="the --runs of a person")
         if name == "view":
             parser.add_argument("--export", type=Path, default=Path("incident-view.html"), metavar="FILE")
+
+
+def check_names(arguments: argparse.Namespace) -> None:
+    """ValueError for a level that is none."""
+    from operations.incident.kind import check_level
+
+    check_level(arguments.level)
 
 
 def _common(parser: argparse.ArgumentParser) -> None:

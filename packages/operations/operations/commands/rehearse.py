@@ -24,6 +24,7 @@ LONG_SEEDS = 10
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     rehearse = add(subparsers, "rehearse", rehearse_command, __file__)
+    rehearse.set_defaults(check=check_files)
     rehearse.add_argument("change", type=Path, metavar="CHANGE.toml")
     rehearse.add_argument(
         "--against", type=Path, metavar="OTHER.toml", help="the same in another order, on the same seeds"
@@ -39,6 +40,14 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     rehearse.add_argument("--workers", type=int, metavar="N", help="runs made at once (one per processor)")
     add_runs(rehearse)
     add_json(rehearse)
+
+
+def check_files(arguments: argparse.Namespace) -> None:
+    """ChangeError or OSError for a file that holds no change."""
+    from operations.rehearsal.change import read
+
+    for path in filter(None, (arguments.change, arguments.against)):
+        read(path)
 
 
 def rehearse_command(arguments: argparse.Namespace) -> int:

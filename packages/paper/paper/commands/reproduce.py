@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `reproduce`."""
     reproduce = add_command(subparsers, "reproduce", reproduce_command, __file__)
-    reproduce.set_defaults(world="simulated", cluster=None)
+    reproduce.set_defaults(world="simulated", cluster=None, check=check_names)
     add = reproduce.add_argument
     add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all")
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
@@ -61,7 +61,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     from studies.farm import Pool
     from studies.sweeping import RowStore
 
-    check_names(arguments.figures, arguments.intervals)
+    check_names(arguments)
     wanted = catalogue.figures(arguments.figures)
     form = {"intervals": arguments.intervals, "ocp": arguments.ocp}
     folder = arguments.runs / f"reproduction{'-ocp' * arguments.ocp}{'-short' * arguments.short}"
@@ -135,16 +135,17 @@ def results(arguments: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
     return shown if arguments.short else f"{shown}{table.verdict(outcomes)}\n"
 
 
-def check_names(names: Sequence[str], intervals: bool) -> None:
+def check_names(arguments: argparse.Namespace) -> None:
     """ValueError for a name that is no figure, with all choices, and for intervals that none of the figures has."""
     from paper import catalogue
 
+    names = arguments.figures
     for name in names:
         if name not in catalogue.MODULES:
             choices = ", ".join(catalogue.MODULES)
             reason = f". {catalogue.MISSING[name]}" if name in catalogue.MISSING else ""
             raise ValueError(f"FIGURE must be one of {choices} (got {name!r}){reason}")
-    if intervals and names and not {*catalogue.WITH_INTERVALS} & {*names}:
+    if arguments.intervals and names and not {*catalogue.WITH_INTERVALS} & {*names}:
         having = " or ".join(catalogue.WITH_INTERVALS)
         raise ValueError(f"--intervals: only with figures that have them, {having} (got {' '.join(names)})")
 
