@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from common.counted import counted
 from common.terminal.choices import no_such
 from topo import parse_node
 from topo.emulation import Lab
@@ -130,7 +131,7 @@ def undo_faults(lab: FaultyLab, which: str | None = None) -> str:
     faults = lab.faults()
     if which == "all":
         lab.heal()
-        return f"undone: {len(faults)} fault{'s' * (len(faults) != 1)}"
+        return f"undone: {counted(len(faults), 'fault')}"
     if not faults:
         return "no fault in force"
     number = len(faults) if which is None else int(which) if which.isascii() and which.isdecimal() else 0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from common import plain_file
+from common.counted import counted
 from controller import words
 from controller.client import Address
 from controller.items import encode
@@ -48,7 +49,7 @@ def _report(options: argparse.Namespace, function: Any, verb: str) -> int:
     else:
         for difference in report.differences:
             print(difference)
-        outcome = f"{len(report.differences)} differences" if report.differences else "no difference"
+        outcome = counted(len(report.differences), "difference") if report.differences else "no difference"
         print(
             f"{verb} {report.switches} switches, {report.entries} entries: {report.written} written, {outcome}, "
             f"{report.elapsed_ns / 1e9:.1f} s"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from common.counted import counted
 from controller.client import Address
 from controller.items import encode
 from controller.pipelines import Pipelines, compiled_pipelines
@@ -63,5 +64,5 @@ def provision(
     report = push(fabric.plan, where, pipelines=pipelines, journal=journal, progress=progress)
     if not report.ok:
         shown = "\n".join(str(difference) for difference in report.differences[:DIFFERENCES_SHOWN_MAX])
-        raise ProvisionError(f"{len(report.differences)} differences after the push:\n{shown}")
+        raise ProvisionError(f"{counted(len(report.differences), 'difference')} after the push:\n{shown}")
     return report

@@ -8,6 +8,7 @@ from functools import wraps
 from math import hypot
 from typing import Concatenate, ParamSpec
 
+from common.counted import counted
 from common.journal import Line
 from judging import evidence, sample_size
 from judging.measures import cost, counters, flows, goodput, paths, planes, stalls, steps
@@ -114,7 +115,8 @@ def no_qp_error(run: Run) -> Finding:
     errors = qp_errors(run)
     if errors:
         first = errors[0]
-        reason = f"{len(errors)} queue pairs failed, first {first['node']} → {first.get('peer')}: {first.get('cause')}"
+        failed = counted(len(errors), "queue pair")
+        reason = f"{failed} failed, first {first['node']} → {first.get('peer')}: {first.get('cause')}"
         return Finding("no QP error", False, reason, {"errors": len(errors)})
     if not run.agent_samples:
         return Finding("no QP error", None, "no host reported its queue pairs")
@@ -151,13 +153,14 @@ def paths_healed(run: Run, except_for: Callable[[paths.PathKey], bool] = lambda 
         return Finding("paths healed", True, "the baseline knows one path and nothing of its health")
     bad = [path for path in paths.not_good_at(run, run.end_ns) if not except_for(path)]
     left = paths.histories(run)
+    said = f"{counted(len(bad), 'path is', 'paths are')} not good at the end"
     if bad and all(stalls.spoils(run, left[path][-1].start_ns) for path in bad):
-        reason = f"{len(bad)} paths are not good at the end, all since a stall: {stalls.describe(run, run.span)}"
+        reason = f"{said}, all since a stall: {stalls.describe(run, run.span)}"
         return Finding("paths healed", None, reason)
     if bad:
         path = bad[0]
         where = f"{path.host} → {path.peer}, plane {path.plane} via {path.via}"
-        return Finding("paths healed", False, f"{len(bad)} paths are not good at the end, first {where}")
+        return Finding("paths healed", False, f"{said}, first {where}")
     return Finding("paths healed", True, "every path ended in good health")
 
 
@@ -195,7 +198,8 @@ def faults_happened(run: Run, at_least: int) -> Finding:
     """At least so many faults were injected: without its faults a run shows nothing."""
     count = len(run.faults)
     holds = True if count >= at_least else None
-    return Finding("faults", holds, f"{count} faults were injected (at least {at_least} are needed)", {"faults": count})
+    told = f"{counted(count, 'fault was', 'faults were')} injected (at least {at_least} are needed)"
+    return Finding("faults", holds, told, {"faults": count})
 
 
 @check
@@ -211,7 +215,7 @@ def faults_felt(run: Run, phase: str = "faults") -> Finding:
     figures = {"retransmits": again, "errors": errors}
     if not again and not errors:
         return Finding("faults felt", None, "no packet had to be sent again: no flow crossed what failed", figures)
-    return Finding("faults felt", True, f"{again} packets were sent again", figures)
+    return Finding("faults felt", True, f"{counted(again, 'packet was', 'packets were')} sent again", figures)
 
 
 @check
@@ -241,7 +245,7 @@ def fault_cost(
     mean = max(0.0, every.lost_ns / every.bursts / rtt_ns)
     worst = max(0.0, *(part.lost_ns / part.bursts / rtt_ns for part in phase_cost.costs))
     error = (every.noise_ns + every.stalled_ns) / every.bursts / rtt_ns
-    count = f"{len(every.faults)} fault{'s' * (len(every.faults) > 1)}"
+    count = counted(len(every.faults), "fault")
     count += f" in {every.bursts} bursts" * (1 < every.bursts < len(every.faults))
     beside = f", beside {every.away_ns / rtt_ns:.0f} for ports that were away" if every.away_ns else ""
     spread = f" each, the worst {worst:.1f}" if every.bursts > 1 else ""
@@ -321,9 +325,8 @@ def switches_trimmed(run: Run, at_least: int = 1) -> Finding:
     if trims is None:
         return Finding("trimming", None, "no host reported its queue pairs")
     holds = True if trims >= at_least else None
-    return Finding(
-        "trimming", holds, f"{trims} packets were trimmed (at least {at_least} are needed)", {"trims": trims}
-    )
+    told = f"{counted(trims, 'packet was', 'packets were')} trimmed (at least {at_least} are needed)"
+    return Finding("trimming", holds, told, {"trims": trims})
 
 
 @check

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from common.counted import counted
 from judging.checks import check, qp_errors
 from judging.run import Run
 from judging.verdict import Finding
@@ -113,4 +114,4 @@ def under_faults(run: Run) -> Finding:
         over = f"the program was over after {run.lasting(max(ends) - run.start_ns)}, " if ends else ""
         return Finding("under faults", None, f"{over}before any fault; give it more to do", figures)
     rest = f"; it was over before the other {faults - met}" if faults > met else ""
-    return Finding("under faults", True, f"{met} faults came while the program ran{rest}", figures)
+    return Finding("under faults", True, f"{counted(met, 'fault')} came while the program ran{rest}", figures)

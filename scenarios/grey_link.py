@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from common.counted import counted
 from judging import Finding, PaperRow, Run, checks
 from judging.checks import Check, check
 from judging.measures import paths, stalls
@@ -53,7 +54,7 @@ def only_its_paths_were_left(run: Run, setting: Setting) -> Finding:
     if not abandoned:
         return Finding("paths abandoned", False, "no path was abandoned")
     others = [key for key in abandoned if f"p{PLANE}s{SPINE}" not in places.crossed(setting, key)]
-    reason = f"{len(abandoned)} paths were abandoned, {len(others)} of them do not cross {LINK}"
+    reason = f"{counted(len(abandoned), 'path was', 'paths were')} abandoned, {len(others)} of them do not cross {LINK}"
     # A SACK may be lost on the grey link's way back and blame an innocent path for a moment.
     return Finding("paths abandoned", len(others) <= len(abandoned) // 2, reason, {"others": len(others)})
 

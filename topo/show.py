@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from common.counted import counted
 from topo.count import THREE_TIER_NICS, THREE_TIER_OPTICS, THREE_TIER_SWITCHES, PartCount, count_parts
 from topo.fault import Condition, Fault, arrival, conditions
 from topo.node import ROLES, Host, Switch, SwitchRole
 from topo.path import Path, hops, path_da, path_of_ev, paths
 from topo.plan import Plan
-from topo.topologies.topology import counted
 
 __all__ = ["add_format", "duration", "rate", "show_paths", "switch_kinds", "switch_words"]
 

@@ -19,6 +19,7 @@ from cli.options import check_seconds
 from cli.ownership import handing_over
 from cli.root import need_root
 from common import files
+from common.counted import counted
 from common.interpreter import python
 from common.terminal.standard_streams import write_error
 from running.view import RemoteLab, find, near_end, packets_json
@@ -187,7 +188,7 @@ def merge(words: dict[str, list[str]], file: IO[bytes], arguments: argparse.Name
     pcap = len(words) == 1 and arguments.write not in (None, "-") and not arguments.write.endswith(".pcapng")
     with contextlib.suppress(KeyboardInterrupt):
         merged(words, write, count=arguments.count, seconds=arguments.seconds, listening=listening, pcap=pcap)
-    sys.stderr.write(f"{max(0, pieces - 1)} packets of {len(words)} links\n")
+    sys.stderr.write(f"{counted(max(0, pieces - 1), 'packet')} of {counted(len(words), 'link')}\n")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from common.counted import counted
 from judging.reports.report import columns
 from studies.contest.result import LEADING, MATTERS, TRUE, Match, Result, results, seeds_needed
 from studies.sweeping.metric import METRICS
@@ -56,7 +57,7 @@ def seeds_enough(algorithms: int, seeds: int) -> str:
     """A sentence on the ranks that so many seeds can give, before any run."""
     needed = seeds_needed(algorithms)
     if seeds < needed:
-        return f"{seeds} seeds can't rank {algorithms} algorithms, however much they differ: at least {needed} can"
+        return f"{counted(seeds, 'seed')} can't rank {algorithms} algorithms, however much they differ: {needed} can"
     return f"{seeds} seeds can rank {algorithms} algorithms where they differ clearly ({needed} is the least)"
 
 

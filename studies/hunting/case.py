@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from common.counted import counted
 from running import Choices, RunSpec
 from running.transport_choice import transport
 from scenarios import Phase, PlainScenario, Scenario, TimedFault, Workload
@@ -124,7 +125,7 @@ class Case:
         """In one line, for people."""
         kinds = " and ".join(workload.kind for workload in self.workloads)
         again = f", {self.rounds} × {self.repeats} times" if self.rounds * self.repeats > 1 else ""
-        return f"{len(self.faults)} faults{again}, {kinds} on {self.shape_words()}"
+        return f"{counted(len(self.faults), 'fault')}{again}, {kinds} on {self.shape_words()}"
 
     def shape_words(self) -> str:
         """The fabric in words."""

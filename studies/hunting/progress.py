@@ -3,6 +3,7 @@
 from rich.console import RenderableType
 from rich.text import Text
 
+from common.counted import counted
 from studies.farm.progress import Progress
 from studies.hunting.hunt import Hunt
 
@@ -19,7 +20,8 @@ class HuntProgress(Progress):
         if hunt is None or not hunt.tries:
             return "nothing tried yet"
         a_minute = hunt.tries / max(hunt.elapsed_s, 1e-9) * 60
-        return f"{hunt.tries} tries, {a_minute:.0f} a minute, {len(hunt.catches)} things found"
+        tries, finds = counted(hunt.tries, "try", "tries"), counted(len(hunt.catches), "thing")
+        return f"{tries}, {a_minute:.0f} a minute, {finds} found"
 
     def line(self) -> str:
         return f"{self.pace()}; {self._words}"

@@ -8,6 +8,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from common.counted import counted
 from common.terminal.printable import printable
 from studies.farm.engine import Engine
 from studies.farm.progress import Progress
@@ -54,7 +55,7 @@ class SweepProgress(Progress):
         """Runs made and found, how fast, and how long it may take."""
         made, left = self._sweep.made, self._left()
         minutes = (self._clock() - self._began_s) / 60
-        words = f"{made} runs made, {self._sweep.found} kept from before"
+        words = f"{counted(made, 'run')} made, {self._sweep.found} kept from before"
         if self._sweep.broken:
             words += f", {len(self._sweep.broken)} broken off"
         if made and minutes > 0:

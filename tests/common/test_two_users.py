@@ -220,7 +220,7 @@ def test_an_ordinary_user_holds_up_no_work_of_another(anna: Anna) -> None:
                 running.wait(0.1)
         output = running.communicate()[0]
         assert running.returncode == 0, output
-        assert "1 runs made, 2 kept from before" in output
+        assert "1 run made, 2 kept from before" in output
         assert "waiting" not in output, "no lock is held that it needs"
         assert got == {"signals": [], "look_into": []}
         assert len(seen) >= 2, "the worker as well"

@@ -271,7 +271,7 @@ def test_provisioning_a_lab_skips_switches_without_p4runtime_and_raises_what_is_
     some = {name: serving.addresses[name] for name in ("p0l0", "p0s1")}
     assert provision(FakeLab(tiny, some), list(tiny.switches()), pipelines=pipelines).switches == 2
     broken = {**some, "p0l1": Address(serving.grpc, 999)}
-    with pytest.raises(ProvisionError, match=r"1 differences after the push:\np0l1: refused: .*no device with id 999"):
+    with pytest.raises(ProvisionError, match=r"1 difference after the push:\np0l1: refused: .*no device with id 999"):
         provision(FakeLab(tiny, broken), list(tiny.switches()), pipelines=pipelines)
 
 

@@ -174,7 +174,7 @@ def run_with(tmp_path: Path, stop_ns: int, fault_ns: int | None) -> Run:
 @pytest.mark.parametrize(
     ("fault_ns", "holds", "reason"),
     [
-        (5, True, "1 faults came while the program ran"),
+        (5, True, "1 fault came while the program ran"),
         (15, None, "the program was over after 0.0 s, before any fault; give it more to do"),
         (None, None, "the program was over after 0.0 s, before any fault; give it more to do"),
     ],

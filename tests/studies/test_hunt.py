@@ -183,7 +183,7 @@ def test_a_list_shrinks_cable_by_cable_and_to_two_tiers_where_that_breaks_too() 
     rows[4].append(0.5)
     load = Workload("write_bw", {"size": 64, "depth": 1}, ("h0", "h1"), name="load0")
     case = Case(1, {}, (load,), (TimedFault(0.1, "loss", "p0l0-p0l1", 0.2, 5.0, 1),), parts={"cables": rows})
-    assert case.describe() == "1 faults, write_bw on a list of 16 cables, 1 of them slow"
+    assert case.describe() == "1 fault, write_bw on a list of 16 cables, 1 of them slow"
     assert shrunk_where(case, lambda one: one.plan.planes > 1).fabric["planes"] == 2
     found = shrunk_where(case, lambda one: one.plan.topology.spines == 0 and bool(one.faults))
     assert found.parts["cables"] == [["h0", "p0l0"], ["h1", "p0l1"], ["p0l0", "p0l1"]]
@@ -415,7 +415,7 @@ def test_the_command_prints_its_seed_first_and_says_what_it_did(tmp_path, capsys
     assert main([*words, "--plain"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "hunt of seed 4"
-    assert said[-1].startswith("1 tries, ")
+    assert said[-1].startswith("1 try, ")
     assert main([*words, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"seed": 4, "tries": 1, "silent": 0, "found": []}
     assert "--tries must be a number above 0" in refused("hunt", "--tries", "-1")
@@ -547,7 +547,7 @@ def test_the_guides_wrong_algorithm_is_found_at_the_first_try_and_as_small_as_th
     page, printed = (root / "docs/guide.md").read_text(), capsys.readouterr().out
     for line in (
         "found at try 1: goodput back",
-        "shrunk  1 faults, incast on 2×2×1×1",
+        "shrunk  1 fault, incast on 2×2×1×1",
         "in 40 runs",
         "--seed 901513958",
     ):

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
+from common.counted import counted
 from topo.node import Host, Node, Switch, leaf, spine
-from topo.topologies.topology import EV_BASE, Cable, Topology, Way, counted
+from topo.topologies.topology import EV_BASE, Cable, Topology, Way
 
 
 @dataclass(frozen=True)

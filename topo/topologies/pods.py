@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
+from common.counted import counted
 from topo.node import Switch, core, leaf, spine
-from topo.topologies.topology import EV_BASE, EVS_MAX, Cable, Topology, Way, counted, switches_of
+from topo.topologies.topology import EV_BASE, EVS_MAX, Cable, Topology, Way, switches_of
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+from common.counted import counted
 from common.fields import Fields
 from topo.node import PLURALS, ROLES, Host, Node, Switch, SwitchRole, leaf
 
@@ -41,11 +42,6 @@ class Way:
 
     switches: tuple[Switch, ...]
     lows: range
-
-
-def counted(count: int, noun: str) -> str:
-    """ "1 plane", "4 planes"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def switches_of(count: int, role: SwitchRole) -> str:

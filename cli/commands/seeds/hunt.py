@@ -13,6 +13,7 @@ from cli.command_table import add
 from cli.commands.run import run_command
 from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers, seed_of
+from common.counted import counted
 from common.outcome import error_line
 from common.pairs import json_or_text, parse_pairs
 from common.quoting import command
@@ -92,7 +93,7 @@ def hunt_command(arguments: argparse.Namespace) -> int:
             write_out(
                 f"\nfound at try {catch.number}: {printable(catch.sentence)}\n"
                 f"  drawn   {catch.drawn.describe()}\n"
-                f"  shrunk  {shrunk.case.describe()}, in {shrunk.runs} runs"
+                f"  shrunk  {shrunk.case.describe()}, in {counted(shrunk.runs, 'run')}"
                 f"{'' if shrunk.finished else ' (not to the end)'}\n"
                 f"  {repeated}\n" + path_line("  report:", report)
             )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common import files
+from common.counted import counted
 from judging.reports import page
 from judging.reports.report import REPLAY
 from operations.incident import solving
@@ -78,7 +79,7 @@ def html(document: Mapping[str, Any], asked: Sequence[AskedCommand]) -> str:
     """The page of an incident that is over."""
     word = document["verdict"]
     mark = page.Raw(f'<span class="verdict {MARKS[word]}">{page.text(word)}</span>')
-    used = f"{document['lab_s']:g} s of lab time, {document['commands']} commands"
+    used = f"{document['lab_s']:g} s of lab time, {counted(document['commands'], 'command')}"
     parts = [
         f"<h1>Incident, level {document['level']} {page.text(mark)}</h1>",
         page.paragraph(

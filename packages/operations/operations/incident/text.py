@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from common.counted import counted
 from common.terminal.columns import aligned
 from common.terminal.printable import path_line, printable
 from operations.incident.kind import KINDS
@@ -58,7 +59,7 @@ def capture(answer: Answer) -> list[str]:
         said = " ".join(f"{key}={p[key]}" for key in ("op", "psn", "ev", "marked", "trimmed") if p.get(key))
         ends = f"{p.get('src', '?')} → {p.get('dst', '?')}"
         lines.append(f"{p['t_ns'] / 1e9:.6f}  {'out' if p['out'] else 'in ':3}  {p['bytes']:5} bytes  {ends}  {said}")
-    return [*lines, f"{len(lines)} packets at the end of {answer['link'].split('-')[0]}"]
+    return [*lines, f"{counted(len(lines), 'packet')} at the end of {answer['link'].split('-')[0]}"]
 
 
 def prober(answer: Answer) -> list[str]:
@@ -95,8 +96,7 @@ SHOW: Mapping[str, Callable[[Answer], list[str]]] = {
 
 def used(document: Answer) -> str:
     """Lab time and commands."""
-    commands = document["commands"]
-    return f"{document['lab_s']:g} s of lab time, {commands:g} command{'s' * (commands != 1)}"
+    return f"{document['lab_s']:g} s of lab time, {counted(int(document['commands']), 'command')}"
 
 
 def briefing(status: Answer) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from common import files
+from common.counted import counted
 from common.terminal.printable import path_line
 from judging.reports import page
 from judging.reports.report import REPLAY
@@ -67,7 +68,7 @@ def other_order(first: RehearsalResult, others: Sequence[RehearsalResult]) -> st
     if best_order is None:
         return "no other order of the steps was tried (--orders N tries some)"
     other, by = best_order
-    tried = f"{len(others)} other order{'s' * (len(others) != 1)} of the steps tried"
+    tried = f"{counted(len(others), 'other order')} of the steps tried"
     if by.low is None or by.high is None:
         return f"{tried}: too few seeds to compare"
     which = sequence(other.planned.steps)
@@ -81,8 +82,8 @@ def worst(statement: RehearsalResult) -> list[str]:
     """The worst run, and how it was looked for."""
     run, lines = statement.worst, []
     if statement.hunted:
-        flaps = statement.hunted[0].flaps
-        lines.append(f"hunted for a worse schedule: {len(statement.hunted)} runs with {flaps} flapping cables")
+        flaps = counted(statement.hunted[0].flaps, "flapping cable")
+        lines.append(f"hunted for a worse schedule: {counted(len(statement.hunted), 'run')} with {flaps}")
     beside = ", ".join(spell(fault) for fault in run.background) or "no other fault"
     took = f"{run.slowdown * run.usual_ms:.0f} ms instead of {run.usual_ms:.0f} ms, {run.slowdown:.2f} times as long"
     lost = f"the job lost {run.lost_steps:.2f} steps"

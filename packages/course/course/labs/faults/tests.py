@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from common.counted import counted
 from common.seeds import Purpose, derive
 from course.box.box import BoxError
 from course.exercise import Exercise, StudentWork, Test
@@ -201,7 +202,8 @@ def case(name: str, sentence: str) -> Callable[[StudentWork], TestOutcome]:
 
     def run(work: StudentWork) -> TestOutcome:
         done = inquiry(work, name)
-        told = f"answered {answer_text(done.answer)} after {len(done.asked)} commands and {done.lab_s:g} s of lab time"
+        asked = counted(len(done.asked), "command")
+        told = f"answered {answer_text(done.answer)} after {asked} and {done.lab_s:g} s of lab time"
         gates = [Gate("right answers", done.right, 1)]
         if not done.truth:  # "none" is worth something from those who find what is there
             elsewhere = sum(inquiry(work, other).right for other in FAULTY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+from common.counted import counted
 from common.seeds import Purpose, derive
 from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
@@ -78,7 +79,7 @@ def leaves(work: StudentWork) -> TestOutcome:
     lost = done.log.by_path("lost", done.phase("faults"))[path]
     gate = Gate("packets lost", lost, LOST_DEAD, at_most=True)
     left = [event for event in done.log.of("leave", done.phase("faults")) if event.path == path]
-    told = f"path {path} went out {len(left)} times, and lost {lost} packets"
+    told = f"path {path} went out {counted(len(left), 'time')}, and lost {counted(lost, 'packet')}"
     cause = "leave with the second loss in a row" if not left else "it came back before it was whole: wait for probes"
     return judged(f"path {path} swallows everything for 1.5 s: leave it", told, (gate,), done.look, cause)
 
@@ -126,7 +127,7 @@ def lossy(work: StudentWork) -> TestOutcome:
         Gate("goodput", 100 * kept_share, 100 * KEPT_LOSSY, " %"),
         Gate("times that paths went out", went, LEAVES_LOSSY, at_most=True),
     )
-    told = f"{kept_share:.1%} of the ports' rate; paths went out {went} times"
+    told = f"{kept_share:.1%} of the ports' rate; paths went out {counted(went, 'time')}"
     cause = "a single loss among many packets that arrive is no reason to leave; acknowledgements must count in favour"
     return judged("a plane that loses four packets in a hundred is kept", told, gates, done.look, cause)
 
@@ -143,7 +144,7 @@ def grey(work: StudentWork) -> TestOutcome:
         Gate("packets lost", lost, LOST_GREY, at_most=True),
         Gate("times that it came back", backs, RETURNS_GREY, at_most=True),
     )
-    told = f"path {path} lost {lost} packets, and came back {backs} times"
+    told = f"path {path} lost {counted(lost, 'packet')}, and came back {counted(backs, 'time')}"
     cause = "one answered probe proves little: ask for several in a row, and for more after a relapse"
     return judged(f"path {path} loses 40 % for 1.95 s: leave it, and stay away", told, gates, done.look, cause)
 

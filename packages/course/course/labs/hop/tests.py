@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from common.counted import counted
 from course.bench.bench import Bench, compiled, trace_look
 from course.bench.frames import BenchFrame, read
 from course.exercise import Exercise, StudentWork, Test
@@ -156,7 +157,7 @@ def cause(sent: BenchFrame, want: tuple[int, BenchFrame] | None, frames: list[tu
         return "a frame without an IPv6 header left"
     expected = want[1]
     if len(frames) > 1:
-        return f"{len(frames)} packets left; one must"
+        return f"{counted(len(frames), 'packet')} left; one must"
     if got.destination != expected.destination:
         return f"left to {got.destination}, must be to {expected.destination}: {about(sent, got, expected)}"
     if got.hop_limit != expected.hop_limit:

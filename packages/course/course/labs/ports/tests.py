@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
+from common.counted import counted
 from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, grown, part
@@ -135,7 +136,7 @@ def spares(work: StudentWork) -> TestOutcome:
         done.run, "retransmits", Span("all", done.run.phases["faults"].start_ns, done.run.phases["after"].stop_ns)
     )
     gate = Gate("packets sent again", lost, LOST, at_most=True)
-    told = f"{lost} packets were sent again"
+    told = f"{counted(lost, 'packet was', 'packets were')} sent again"
     advice = f"only what was under way may be lost: {WRITER} goes on sending by a plane whose port {NIC} has lost"
     return judged("a lost port costs what was under way", told, (gate,), done.look, advice)
 
