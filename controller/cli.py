@@ -66,7 +66,12 @@ def run_show(options: argparse.Namespace) -> int:
         p4info = pipelines[switch.program].p4info
         items = [encode(p4info, entity) for entity in tables(plan, switch)]
     else:
-        plan, where = _fabric(options)
+        from topo.emulation import NoLabError
+
+        try:
+            plan, where = _fabric(options)
+        except NoLabError as error:
+            raise UsageError(f"{error}; --planned shows the entries of the plan without a lab") from None
         p4info = pipelines[plan.switch_node(options.switch).program].p4info
         (address,) = _chosen(where, [options.switch]).values()
         items = read_switch(options.switch, address, p4info)
