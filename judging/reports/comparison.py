@@ -232,8 +232,7 @@ def single_plane(run: Run) -> bool:
 
 def on_one_plane(name: str, run: Run) -> str:
     """The fabric of the baseline, and how long its switches go on using a link that has failed."""
-    after_s, bps = run.options.get("reconvergence_s"), run.options["host_rate_bps"]
-    routes = f"avoid a dead link after {after_s:g} s" if isinstance(after_s, int | float) else "never change"
+    bps, routes = run.options["host_rate_bps"], report.rerouted(run.options.get("reconvergence_s"))
     return f"{name} has all planes' rate on one, {tables.rate(bps)} per host; its routes {routes}"
 
 

@@ -12,9 +12,9 @@ from judging.run import Run
 from judging.story import Story
 from judging.verdict import WORDS, Finding, Verdict
 
-__all__ = ["REPLAY", "columns"]
+__all__ = ["REPLAY", "columns", "rerouted"]
 
-BASELINE = "This is the RoCE baseline: one plane at the sum of the rates, ECMP, {}."
+BASELINE = "This is the RoCE baseline: one plane at the sum of the rates, ECMP, {}, and routes that {}."
 PATHS = (
     "A strip for every path, named after its spine: green while every sender uses it, the redder the more of them have "
     "given it up, grey while it is denied. Lines are faults."
@@ -39,9 +39,15 @@ FLOW_HEAD = ["workload", "phase", "flows", "mean", "slowest", "fastest", "longes
 
 
 def baseline(options: Mapping[str, Any]) -> str:
-    """A sentence about the baseline of a run: its rate control and flow control."""
+    """A sentence about the baseline of a run: its rate control, flow control and routing."""
     rate = "DCQCN" if options.get("settings", {}).get("dcqcn", True) else "no rate control"
-    return BASELINE.format(f"{rate}, and {'PFC' if options.get('priority_flow_control') else 'no PFC'}")
+    pauses = "PFC" if options.get("priority_flow_control") else "no PFC"
+    return BASELINE.format(f"{rate}, {pauses}", rerouted(options.get("reconvergence_s")))
+
+
+def rerouted(after_s: float | None) -> str:
+    """How long the routes of a baseline go on using a link that has failed."""
+    return f"avoid a dead link after {after_s:g} s" if isinstance(after_s, int | float) else "never change"
 
 
 def scale(run: Run) -> str:

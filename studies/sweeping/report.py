@@ -108,7 +108,7 @@ def html(statements: Sequence[VariantStatement]) -> str:
     parts.append(
         page.section(
             "How often each verdict", bars(statements), page.table(verdicts[0], verdicts[1:]), *tests,
-            page.paragraph(EXPLAINED, soft=True),
+            *(page.paragraph(line) for line in text.baselines(statements)), page.paragraph(EXPLAINED, soft=True),
         )
     )  # fmt: skip
     if checks := text.check_rows(statements):

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from judging.reports.report import columns
+from judging.reports.report import columns, rerouted
+from running.options import OPTIONS
+from running.transport_choice import TRANSPORTS
 from studies.sweeping.metric import METRICS, Metric
 from studies.sweeping.paired import PAIRS_MIN, PairedDifference
 from studies.sweeping.quantile import Quantile
@@ -15,7 +17,7 @@ CONTRASTED = ("goodput_kept", "p99_step", "fault_cost")
 
 def summary(statements: Sequence[VariantStatement]) -> str:
     """Verdicts, checks that were not true, metrics, differences and the seeds to look at."""
-    lines = [*columns(verdict_rows(statements)), ""]
+    lines = [*columns(verdict_rows(statements)), "", *(f"  {line}" for line in baselines(statements))]
     lines += [f"  {s.variant.title}: {s.test.describe()}" for s in statements if s.test is not None]
     for title, rows in (
         ("findings that were not true (runs)", check_rows(statements)),
@@ -41,6 +43,16 @@ def verdict_rows(statements: Sequence[VariantStatement]) -> list[list[str]]:
         cells = [f"{share.count}: {share.describe()}" for share in shares]
         rows.append([statement.variant.title, str(len(statement.rows)), *cells])
     return rows
+
+
+def baselines(statements: Sequence[VariantStatement]) -> list[str]:
+    """A sentence for each transport that ran on a single plane: the fabric that it had."""
+    after_s = {
+        statement.variant.transport: dict(statement.variant.others).get("reconvergence", OPTIONS["reconvergence"].usual)
+        for statement in statements
+        if statement.variant.transport in TRANSPORTS and TRANSPORTS[statement.variant.transport].single_plane
+    }
+    return [f"{name}: one plane at the sum of the rates, routes that {rerouted(s)}" for name, s in after_s.items()]
 
 
 def check_rows(statements: Sequence[VariantStatement]) -> list[list[str]]:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from judging.reports import comparison
+from judging.reports import comparison, report
 from judging.run import Run
 from judging.verdict import Finding
 
@@ -87,14 +87,16 @@ def test_the_sentences_name_both_runs_and_their_ratios_in_either_order(made_up: 
 
 @pytest.mark.parametrize(
     ("after_s", "routes"),
-    [(None, "its routes never change"), (0.1, "its routes avoid a dead link after 0.1 s"), (0.0, "after 0 s")],
+    [(None, "never change"), (0.1, "avoid a dead link after 0.1 s"), (0.0, "avoid a dead link after 0 s")],
 )
 def test_a_comparison_says_that_the_baseline_has_one_plane_and_when_it_is_rerouted(made_up, after_s, routes) -> None:
     """Only the baseline is ever rerouted: beside another transport this is no second difference."""
-    findings = found(made_up(), made_up(changed={**ROCE, "reconvergence_s": after_s}))
+    mrc, roce = made_up(), made_up(changed={**ROCE, "reconvergence_s": after_s})
+    findings = found(mrc, roce)
     assert findings["like with like"].holds is True
     assert findings["one plane"].reason.startswith("roce has all planes' rate on one, ")
-    assert routes in findings["one plane"].reason
+    assert f"its routes {routes}" in findings["one plane"].reason
+    assert f"routes that {routes}" in report.baseline(roce.options)
 
 
 def test_two_baselines_that_are_rerouted_otherwise_differ_in_that(made_up: Build) -> None:

@@ -12,6 +12,7 @@ from studies.sweeping.proportion import down, share, up, wilson
 from studies.sweeping.quantile import Quantile, band, quantile, ranks
 from studies.sweeping.row import Row
 from studies.sweeping.statement import contrasts, document, statement
+from studies.sweeping.text import summary
 from studies.sweeping.until import ERROR, Until, parse_share
 from studies.sweeping.variant import Variant
 from tests.helpers.made_up_run import made_up_lines
@@ -202,6 +203,22 @@ def test_only_variants_that_differ_in_one_thing_are_contrasted() -> None:
     assert [one.axis for one in contrasts(sides)] == ["transport"]
     assert contrasts(sides)[0].metrics["p99_step"].mean == 1.0
     assert contrasts([sides[0], statement(other, "", rows(10, "t"))]) == []
+
+
+@pytest.mark.parametrize(
+    ("others", "routes"),
+    [
+        ({}, "avoid a dead link after 0.1 s"),
+        ({"reconvergence": 0.5}, "avoid a dead link after 0.5 s"),
+        ({"reconvergence": None}, "never change"),
+    ],
+)
+def test_a_sweep_says_that_a_baseline_has_one_plane_and_when_it_is_rerouted(others, routes: str) -> None:
+    made = [Variant("smoke"), *(Variant("smoke", name, others=tuple(others.items())) for name in ("roce", "roce-16qp"))]
+    told = summary([statement(one, "", rows(10, "t")) for one in made])
+    for name in ("roce", "roce-16qp"):
+        assert f"  {name}: one plane at the sum of the rates, routes that {routes}\n" in told
+    assert told.count("one plane") == 2
 
 
 def test_a_document_says_what_a_sweep_stopped_at_and_what_its_numbers_are() -> None:
