@@ -26,7 +26,7 @@ MRC_CLIENT = "MRCLAB_MRC_CLIENT"
 """The environment variable that says where a checkout of MRC-Client is."""
 DIALECT = "mrc-client"
 PACKETS = 1_000_000
-"""Of each direction below: a minute or two of a processor."""
+"""Of each direction below: one to three minutes of a processor."""
 EV = 0x0C003
 PORT = 4971
 
@@ -402,7 +402,11 @@ def test_mrc_clients_requester_writes_a_million_packets_to_our_responder(client:
 
 @pytest.mark.slow
 def test_our_requester_writes_a_million_packets_to_mrc_clients_responder(client: Any, quick_check: None) -> None:
-    """Its SACKs, and NACKs for what was trimmed, neither let our window leak nor stall."""
+    """Its SACKs, and NACKs for what was trimmed, neither let our window leak nor stall.
+
+    One packet of 291 is trimmed and takes 1,024 bytes off 1.5 times 100 Gb/s and 12 µs, which increases give back. Of
+    writes of no bytes nothing would count as arrived, and each trim would cut the window to a packet.
+    """
     bench = plain_bench()
     builder, read = client["packet_builder"].PacketBuilder(), client["packet_parser"].parse_packet
     state = client["mrc_responder"].ResponderQPState()
@@ -413,7 +417,7 @@ def test_our_requester_writes_a_million_packets_to_mrc_clients_responder(client:
     posted = done = seen = turns = 0
     while done < PACKETS:
         while posted < min(PACKETS, done + 256):
-            bench.qp_a.post_write(posted, bench.region, 0, 0, bench.target.va, bench.target.rkey)
+            bench.qp_a.post_write(posted, bench.region, 0, 1024, bench.target.va, bench.target.rkey)
             posted += 1
         before = done
         for _, frame in _sent(bench):
@@ -442,9 +446,9 @@ def test_our_requester_writes_a_million_packets_to_mrc_clients_responder(client:
         done += len(found)
         turns = turns + 1 if done == before else 0
         assert turns < 64
+        assert bench.qp_a.requester.cc.window_bytes > 0.9 * 225_000
         bench.later(0.5)
     assert (bench.qp_a.requester.flight.inflight_bytes, state.cack_psn) == (0, PACKETS - 1)
-    assert bench.qp_a.requester.cc.window_bytes > 4096
     assert not bench.a.log.drops
 
 
