@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from endpoint.mrc.congestion.cc_profile import NsccConfig, PathTraits, make_config
 from endpoint.mrc.congestion.nscc import Nscc
+from tests.helpers.transport import Faults, Flow, Wire
 
 REFERENCE_RTT_NS, REFERENCE_BDP = 12_000, 150_000
 REFERENCE_BPS = 100_000_000_000
@@ -125,3 +126,24 @@ def test_a_fabric_slowed_down_by_any_factor_has_the_trace_of_100_gbps_and_12_us(
     reference, other = trace(12_000, 100_000_000_000), trace(rtt_ns, rate_bps)
     assert max(reference) - min(reference) > 1.0  # the story moves the window
     assert other == pytest.approx(reference, abs=1e-4)
+
+
+def delayed_writes(**parameters: float) -> tuple[bool, int]:
+    """64 writes of 64 KiB whose packets take up to four base round trips longer: whether and when all are done."""
+    wire = Wire(seed=5, nscc=parameters)
+    for link in wire.links.values():
+        link.faults = Faults(reorder=1.0, reorder_ns=4 * wire.base_rtt_ns)
+    flow = Flow(wire)
+    flow.post(65_536, times=64)
+    wire.kick("h0")
+    wire.run(3_000 * wire.base_rtt_ns, stop=lambda: flow.finished)
+    return flow.finished, wire.now_ns
+
+
+def test_packets_that_are_late_and_not_lost_leave_the_window_open_where_switches_trim() -> None:
+    """As if there were no quick adapt. With the threshold of a fabric without trims, four targets of three quarters of
+    a base round trip, most are not done after 3,000 round trips: the window stays at some packets."""
+    done, end_ns = delayed_writes()
+    assert (done, end_ns) == delayed_writes(disable_qa=True)
+    assert done
+    assert not delayed_writes(qa_threshold=3 * Wire(seed=5).base_rtt_ns)[0]
