@@ -245,3 +245,15 @@ def test_a_loop_that_cannot_be_is_refused_with_one_error(loop: str, message: str
     text = refused(tmp_path, ingress=loop)
     assert message in text
     assert text.count("error[") == 1
+
+
+def test_a_control_is_given_to_a_constructor_by_its_type(tmp_path: Path) -> None:
+    """P4_16, "Parameterization": a constructor's parameter may be a control (p4c's samples issue1566, issue496)."""
+    top = """control step(inout bit<8> v);
+    control add(inout bit<8> v) { apply { v = v + 1; } }
+    control twice(inout bit<8> v)(step c) { apply { c.apply(v); c.apply(v); } }"""
+    made = Made(tmp_path, top=top, local="add() a; twice(a) t;", ingress="t.apply(hdr.h.a);")
+    assert made.sent("0102") == [(1, "0302")]
+    wide = top + " control wide(inout bit<16> v) { apply { } }"
+    text = refused(tmp_path, top=wide, local="wide() w; twice(w) t;", ingress="t.apply(hdr.h.a);")
+    assert "parameter v of wide must be of type bit<8>, not bit<16>" in text

@@ -35,6 +35,7 @@ def bind_constructor(cx: CheckContext, e: ast.CallExpression, callee: Callee, ma
     assert isinstance(declaration, ast.Applicable)
     callee.parameters = parameter_infos(cx, declaration.constructor, blocks=True)
     bind(cx, e, callee)
+    blocks_fit(cx, callee, {})
     return {}
 
 
@@ -152,7 +153,17 @@ def _unify_block(cx: CheckContext, wanted: ApplicableType, given: ApplicableType
             bound.setdefault(argument.name, local[name])
 
 
-def block_fits(cx: CheckContext, wanted: ApplicableType, given: ApplicableType, bound: dict[str, Type]) -> str:
+def blocks_fit(cx: CheckContext, callee: Callee, bound: dict[str, Type]) -> None:
+    """Complain of parsers and controls given to a constructor or package that do not fit its parameters."""
+    for info, argument in zip(callee.parameters, callee.arguments, strict=True):
+        wanted = substitute(info.type, bound)
+        if argument is not None and isinstance(wanted, ApplicableType) and isinstance(argument.type, ApplicableType):
+            problem = _block_fits(cx, wanted, argument.type, bound)
+            if problem:
+                cx.type_error(problem, argument.span)
+
+
+def _block_fits(cx: CheckContext, wanted: ApplicableType, given: ApplicableType, bound: dict[str, Type]) -> str:
     """The reason why a parser or control does not fit the package's parameter; empty if the block fits."""
     pattern, actual = wanted.declaration, given.declaration
     if wanted.kind != given.kind:

@@ -209,7 +209,9 @@ def _apply(
             cx.type_error("a table's apply() takes no arguments", e.span)
         return callee
     if isinstance(declaration, ast.Applicable):
-        if id(declaration) not in cx.blocks:
+        symbol = target.base.target if isinstance(target.base, ast.Name) else None
+        given = symbol is not None and symbol.kind == "parameter"  # of the constructor: an instance with a body
+        if id(declaration) not in cx.blocks and not given:
             cx.type_error(f"{base} has no body and cannot be applied", e.span)
             return None
         callee = Callee(base.kind, base.name, base=target.base, returns=ty.VOID)

@@ -18,7 +18,7 @@ def coerce(cx: CheckContext, e: ast.Expression, to: ty.Type, what: str = "") -> 
     """Convert the checked expression `e` to type `to` if the language does so without a cast; complain if not."""
     t = e.type
     if isinstance(to, ty.ApplicableType) and isinstance(t, ty.ApplicableType):
-        return True  # `block_fits` compares blocks, and can say what is wrong
+        return True  # `blocks_fit` compares blocks, and can say what is wrong
     if t is None or t is ty.ANY or to is ty.ANY or isinstance(to, ty.TypeVariable) or ty.same(t, to):
         return True
     plain = ty.strip(to)

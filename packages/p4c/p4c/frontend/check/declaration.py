@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from p4c.frontend.check import types as ty
-from p4c.frontend.check.argument import bind_constructor, block_fits, parameter_infos
+from p4c.frontend.check.argument import bind_constructor, blocks_fit, parameter_infos
 from p4c.frontend.check.context import CheckContext, Handlers
 from p4c.frontend.check.conversion import converted
 from p4c.frontend.check.scope import Callee, Symbol
@@ -175,23 +175,10 @@ def _instance(cx: CheckContext, d: ast.Instance) -> None:
             symbol.type = ty.Extern(t.declaration, t.name, made)
         symbol.value = callee
         if isinstance(t, ty.ApplicableType) and t.kind == "package":
-            _package_arguments(cx, callee, bound)
+            blocks_fit(cx, callee, bound)
     elif t != ty.ANY:
         cx.type_error(f"{t} has no instances: leave out the arguments to declare a variable", d.span)
     cx.declare(symbol, d.span)
-
-
-def _package_arguments(cx: CheckContext, callee: Callee, bound: dict[str, ty.Type]) -> None:
-    for info, argument in zip(callee.parameters, callee.arguments, strict=True):
-        if argument is None or not isinstance(argument.type, ty.ApplicableType):
-            if argument is not None and argument.type != ty.ANY:
-                cx.type_error(f"{info.name} must be an instance such as {info.type}()", argument.span)
-            continue
-        wanted = ty.substitute(info.type, bound)
-        if isinstance(wanted, ty.ApplicableType):
-            problem = block_fits(cx, wanted, argument.type, bound)
-            if problem:
-                cx.type_error(problem, argument.span)
 
 
 def _package(cx: CheckContext, d: ast.Package) -> None:
