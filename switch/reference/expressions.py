@@ -200,7 +200,7 @@ class ExpressionCompiler:
         if NOWHERE in (a, b) or not (packet.valid[a] and packet.valid[b]):
             return False
         pairs = zip(self.layout.slots(a), self.layout.slots(b), strict=True)
-        return packet.varbits.get(a) == packet.varbits.get(b) and all(
+        return packet.varbits.get(a, 0) == packet.varbits.get(b, 0) and all(
             packet.values[i] == packet.values[j] for i, j in pairs
         )
 

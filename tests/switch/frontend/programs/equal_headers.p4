@@ -4,7 +4,8 @@
 header kind_t { bit<8> kind; }
 header item_t { bit<8> value; }
 struct pair_t { item_t x; item_t y; }
-struct headers_t { kind_t kind; item_t x; item_t y; kind_t result; }
+header text_t { bit<8> bits; varbit<32> text; }
+struct headers_t { kind_t kind; item_t x; item_t y; item_t[2] row; text_t a; text_t b; kind_t result; }
 struct metadata_t { }
 
 parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
@@ -14,12 +15,24 @@ parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
             1: only_x;
             2: only_y;
             3: both;
+            4: row;
+            5: texts;
             default: accept;
         }
     }
     EXTRACT(only_x, x, accept)
     EXTRACT(only_y, y, accept)
     EXTRACT(both, x, only_y)
+    state row {
+        packet.extract(hdr.row.next);
+        packet.extract(hdr.row.next);
+        transition accept;
+    }
+    state texts {
+        packet.extract(hdr.a, (bit<32>)packet.lookahead<bit<8>>());
+        packet.extract(hdr.b, (bit<32>)packet.lookahead<bit<8>>());
+        transition accept;
+    }
 }
 EMPTY_CHECKSUM(MyVerify, headers_t, metadata_t)
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
@@ -40,6 +53,18 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         swapped.y = hdr.x;
         if (same == swapped) {
             hdr.result.kind = hdr.result.kind | 4;
+        }
+        item_t[2] turned;
+        turned[0] = hdr.row[1];
+        turned[1] = hdr.row[0];
+        if (turned == hdr.row) {
+            hdr.result.kind = hdr.result.kind | 8;
+        }
+        if (hdr.a.isValid() && hdr.a.text == hdr.b.text) {
+            hdr.result.kind = hdr.result.kind | 16;
+        }
+        if (hdr.a.isValid() && hdr.a.text != hdr.b.text) {
+            hdr.result.kind = hdr.result.kind | 32;
         }
         sm.egress_spec = 2;
     }

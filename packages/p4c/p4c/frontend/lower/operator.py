@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from p4c.frontend.check import fold
 from p4c.frontend.check.types import BOOL, ERROR, INT, Bits, CompositeType, Enum, Type, VarBits, strip
 from p4c.frontend.diagnostics import SourceSpan
@@ -9,7 +11,7 @@ from p4c.frontend.flow import Branch, assigned
 from p4c.frontend.lower.assignment import assign_scalar, evaluated
 from p4c.frontend.lower.context import Expressions, LowerContext, RefusalError, as_expression
 from p4c.frontend.lower.storage import temporary
-from p4c.frontend.lower.values import Aggregate, HeaderValue, Literal, UnionValue, Value
+from p4c.frontend.lower.values import Aggregate, HeaderValue, Literal, StackValue, UnionValue, Value
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar, computed, constant, slice_of
 from p4c.model.expressions import Binary, Unary, ValidBit
@@ -77,8 +79,8 @@ def binary(cx: LowerContext, e: ast.BinaryExpression, left: Value, right: Value)
         gone = b.number >= a.type.width and (e.op == "<<" or not a.type.signed)
         if gone:
             return constant(0, a.type)
-    if isinstance(a.type, VarBits) or isinstance(b.type, VarBits):
-        raise RefusalError("varbit fields can only be extracted, emitted and copied", e.span)
+    if isinstance(a.type, VarBits) and e.op not in ("==", "!="):
+        raise RefusalError("varbit fields can only be extracted, emitted, copied and compared by == and !=", e.span)
     return operation(e.op, (a, b), e.type, e.span)
 
 
@@ -86,13 +88,17 @@ def _equal(cx: LowerContext, left: Value, right: Value, span: SourceSpan) -> Sca
     cx.count_parts(1, span)
     if isinstance(left, HeaderValue) and isinstance(right, HeaderValue):
         return _headers_equal(left, right, span)
+    pairs: Iterable[tuple[Value, Value]] | None = None
     if isinstance(left, Aggregate) and isinstance(right, Aggregate):
-        result: Scalar = constant(1, BOOL)
-        for a, b in zip(left.members.values(), right.members.values(), strict=True):
-            result = operation("&&", (result, _equal(cx, a, b, span)), BOOL, span)
-        return result
-    a, b = as_expression(left, span), as_expression(right, span)
-    return operation("==", (a, b), BOOL, span)
+        pairs = zip(left.members.values(), right.members.values(), strict=True)
+    elif isinstance(left, StackValue) and isinstance(right, StackValue):
+        pairs = zip(left.elements, right.elements, strict=True)
+    if pairs is None:
+        return operation("==", (as_expression(left, span), as_expression(right, span)), BOOL, span)
+    result: Scalar = constant(1, BOOL)
+    for a, b in pairs:
+        result = operation("&&", (result, _equal(cx, a, b, span)), BOOL, span)
+    return result
 
 
 def _headers_equal(left: HeaderValue, right: HeaderValue, span: SourceSpan) -> Scalar:
