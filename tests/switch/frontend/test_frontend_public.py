@@ -257,3 +257,69 @@ def test_a_control_is_given_to_a_constructor_by_its_type(tmp_path: Path) -> None
     wide = top + " control wide(inout bit<16> v) { apply { } }"
     text = refused(tmp_path, top=wide, local="wide() w; twice(w) t;", ingress="t.apply(hdr.h.a);")
     assert "parameter v of wide must be of type bit<8>, not bit<16>" in text
+
+
+def test_a_typedef_keeps_the_type_arguments_of_an_extern(tmp_path: Path) -> None:
+    """P4_16, "typedef": a synonym of the whole type (p4c's sample issue2735)."""
+    use = "r.write(1, hdr.h.b); r.read(hdr.h.a, 1);"
+    made = Made(tmp_path, top="typedef register<bit<8>> cells_t;", local="cells_t(4) r;", ingress=use)
+    assert made.sent("0102") == [(1, "0202")]
+
+
+def test_a_select_may_have_no_keys(tmp_path: Path) -> None:
+    """P4_16, "select expressions": the list of expressions may be empty (p4c's sample issue1291)."""
+    assert Made(tmp_path, states="transition select() { default: accept; }").sent("0102") == [(1, "0102")]
+
+
+def test_a_selector_key_without_a_selector_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    """p4c's backend skips such keys, and its P4Info has no selector keys (its sample issue1560)."""
+    local = "action n() { m.x = 5; } table t { key = { hdr.h.a: exact; m.y: selector; } actions = { n; } }"
+    made = Made(tmp_path, local=local, ingress="t.apply(); hdr.h.b = m.x;")
+    assert made.warnings == ["this key of table I.t selects nothing: the table has no action_selector"]
+    (table,) = (t for t in made.json["pipelines"][0]["tables"] if t["name"] == "I.t")
+    assert [key["match_type"] for key in table["key"]] == ["exact"]
+    assert made.compiled.p4info_text.count("match_fields") == 1
+
+
+HIT = """action set(bit<8> v) { hdr.h.b = v; }
+table inner { key = { hdr.h.a: exact; } actions = { NoAction; } const entries = { 1: NoAction(); } }
+table outer {
+    key = { inner.apply().hit: exact @name("hit"); hdr.h.b: exact; }
+    actions = { set; }
+    const entries = { (true, 2): set(9); {false, 2}: set(8); }
+}"""
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_key_may_apply_another_table_and_an_entry_stand_in_braces(name: str, tmp_path: Path) -> None:
+    """P4_16, "match_action_unit": keys are computed at each apply. p4c's samples issue2362 and action-two-params."""
+    made = Made(tmp_path, local=HIT, ingress="outer.apply();")
+    assert made.sent("0102", made.engine(name)) == [(1, "0109")]
+    assert made.sent("0302", made.engine(name)) == [(1, "0308")]
+    with_itself = "table t { key = { t.apply().hit: exact; } actions = { NoAction; } }"
+    assert "there is nothing named t here" in refused(tmp_path, local=with_itself, ingress="t.apply();")
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_lookahead_may_have_a_stack_of_headers(name: str, tmp_path: Path) -> None:
+    """P4_16, "lookahead": any type of fixed size (p4c's sample issue2465)."""
+    ahead = "w = p.lookahead<two_t>(); hdr.i = w.t[1]; transition accept;"
+    made = Made(tmp_path, top="struct two_t { h_t[2] t; }", values="two_t w;", states=ahead)
+    assert made.sent("010203040506", made.engine(name)) == [(1, "0102050603040506")]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_next_and_last_of_a_stack_may_be_assigned_and_copied(name: str, tmp_path: Path) -> None:
+    """P4_16, "Operations on header stacks": next is the element behind the last one extracted, and stays it.
+    p4c's samples next-def-use and issue1607."""
+    steps = "p.extract(t.next); t.next = {7, 8}; hdr.i = t.last; m.x = t[1].a; transition accept;"
+    made = Made(tmp_path, values="h_t[3] t;", states=steps, ingress="hdr.h.a = m.x;")
+    assert made.sent("01020304", made.engine(name)) == [(1, "07020304")]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_list_is_assigned_to_an_element_chosen_at_run_time(name: str, tmp_path: Path) -> None:
+    """P4_16, "Evaluation order": the index is evaluated once, before the fields that it reads are written."""
+    steps = "h_t[3] t; t[0] = {2, 0}; t[1] = {0, 0}; t[t[0].a & 1] = {1, hdr.h.b}; hdr.i = t[0];"
+    made = Made(tmp_path, ingress=steps)
+    assert made.sent("0106", made.engine(name)) == [(1, "01060106")]

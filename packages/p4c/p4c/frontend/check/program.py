@@ -105,7 +105,9 @@ def _priorities(cx: CheckContext, d: ast.TableDecl) -> None:
 
 
 def _key(cx: CheckContext, d: ast.TableDecl, key: ast.KeyElement) -> None:
+    cx.apply_allowed = True  # a key is computed where the table is applied
     t = cx.expression(key.expression)
+    cx.apply_allowed = False
     if key.match_kind not in cx.match_kinds:
         note = choices(key.match_kind, cx.match_kinds, "match kinds")
         cx.name_error(f"there is no match kind {key.match_kind}", key.span, note)
@@ -175,7 +177,7 @@ def _entry(cx: CheckContext, d: ast.TableDecl, entry: ast.EntryElement, listed: 
 def _property(cx: CheckContext, d: ast.TableDecl, p: ast.Property) -> None:
     if p.name not in TABLE_PROPERTIES:
         note = choices(p.name, TABLE_PROPERTIES, "properties")
-        cx.diagnostics.error("target", f"BMv2 tables have no property {p.name}", p.span, note)
+        cx.diagnostics.warning("lint", f"BMv2 tables have no property {p.name}: it has no effect", p.span, note)
         return
     t = cx.expression(p.value)
     if t == ty.ANY:

@@ -65,7 +65,7 @@ def type_of(cx: CheckContext, ref: ast.TypeRef) -> ty.Type:
             message = f"{named.name} takes {count(len(wanted), 'type argument')}, not {len(arguments)}"
             return cx.type_error(message, ref.span)
         if isinstance(named, ty.Extern):
-            return ty.Extern(named.declaration, named.name, arguments)
+            return ty.Extern(named.declaration, named.name, arguments or named.arguments)
         return ty.ApplicableType(named.kind, named.name, named.declaration, arguments)
     if arguments:
         return cx.type_error(f"{ref.name} takes no type arguments", ref.span)

@@ -184,6 +184,9 @@ def width(t: Type) -> int | None:
         return 1
     if t == ERROR or isinstance(t, Enum):
         return 32
+    if isinstance(t, StackType):
+        one = width(t.element)
+        return None if one is None else t.size * one
     if isinstance(t, CompositeType) and t.kind != "header_union":
         widths = [width(f.type) for f in t.fields.values()]
         return None if None in widths else sum(w for w in widths if w is not None)

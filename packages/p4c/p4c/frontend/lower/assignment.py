@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from p4c.frontend.check.types import Bits, VarBits
+from p4c.frontend.check.types import Bits, CompositeType, VarBits, strip
 from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.flow import Flow, assigned
 from p4c.frontend.lower import values
@@ -10,7 +10,7 @@ from p4c.frontend.lower.context import LowerContext, RefusalError, as_expression
 from p4c.frontend.lower.storage import allocate, header_fields, temporary
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar, ScalarSlice, computed, constant, slice_of
-from p4c.model.expressions import AccessField, Const, Expression, FieldRef, LastField, Local
+from p4c.model.expressions import AccessField, Const, Expression, FieldRef, LastField, Local, Unary
 from p4c.model.headers import UnionStack
 from p4c.model.parsers import LastUnionField
 
@@ -34,6 +34,10 @@ def assign(cx: LowerContext, target: values.Value, source: values.Value, span: S
             cx.emit("assign_header_stack", target.stack, source.stack, span=span)
     elif isinstance(target, values.UnionValue) and isinstance(source, values.UnionValue):
         cx.emit("assign_union", target.union, source.union, span=span)
+    elif isinstance(target, values.StackValue) and isinstance(source, values.Aggregate):
+        _assign_members(cx, list(target.elements), list(source.members.values()), span)
+    elif isinstance(target, values.NextValue | values.LastValue):
+        _assign_header(cx, _element(target, span), source, span)
     else:
         raise RefusalError("this cannot be assigned on BMv2", span)
 
@@ -55,13 +59,21 @@ def _assign_members(
         assign(cx, target, source, span)
 
 
+def _element(value: values.NextValue | values.LastValue, span: SourceSpan) -> values.ElementValue:
+    """`next` or `last` of a stack in a statement other than extract: the element with that index."""
+    if isinstance(value.stack.stack, UnionStack):
+        raise RefusalError("next and last of a stack of unions cannot be used here", span)
+    op = "size_stack" if isinstance(value, values.NextValue) else "last_stack_index"
+    return values.ElementValue(value.stack, Scalar(Unary(op, value.stack.stack), Bits(32)), value.type)
+
+
 def header_object(value: values.Value, span: SourceSpan) -> Expression:
     if isinstance(value, values.HeaderValue):
         return value.header
     if isinstance(value, values.ElementValue):
         return value.expression
     if isinstance(value, values.LastValue | values.NextValue):
-        raise RefusalError("next and last of a stack cannot be used here", span)
+        return _element(value, span).expression
     raise RefusalError("a header is needed here", span)
 
 
@@ -69,10 +81,15 @@ def _assign_header(
     cx: LowerContext, target: values.HeaderValue | values.ElementValue, source: values.Value, span: SourceSpan
 ) -> None:
     if isinstance(source, values.Aggregate):
-        if not isinstance(target, values.HeaderValue):
-            raise RefusalError("a list cannot be assigned to a stack element chosen at run time", span)
-        cx.emit("add_header", target.header, span=span)
-        fields: list[values.Value] = list(header_fields(cx, target))
+        if isinstance(target, values.HeaderValue):
+            fields: list[values.Value] = list(header_fields(cx, target))
+        elif any(isinstance(strip(f.type), CompositeType) for f in target.type.fields.values()):
+            raise RefusalError("structs inside stack elements chosen at run time are not supported", span)
+        else:
+            place = values.ElementValue(target.stack, keep(cx, target.index, span), target.type)
+            fields = [place.field(name, strip(f.type)) for name, f in target.type.fields.items()]
+            target = place
+        cx.emit("add_header", header_object(target, span), span=span)
         _assign_members(cx, fields, list(values.leaves(source)), span)
         return
     cx.emit("assign_header", header_object(target, span), header_object(source, span), span=span)

@@ -142,7 +142,8 @@ def add_key(cx: LowerContext, value: TableValue, table: DeclaredTable, key: ast.
     target, mask = _target(value_read, key) if not before else (None, None)
     if key.match_kind == "selector":
         if table.profile is None or table.profile.algorithm is None:
-            raise RefusalError(f"table {table.name} has selector keys but no action_selector", key.span)
+            message = f"this key of table {table.name} selects nothing: the table has no action_selector"
+            cx.diagnostics.warning("target", message, key.span)
         if not isinstance(target, FieldRef) or mask is not None:
             target = _prepared(cx, value, value_read, key)
         table.all_keys.append(DeclaredKey(target, "selector", name, None, key.expression.type, [], key.annotations))

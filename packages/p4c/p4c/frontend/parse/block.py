@@ -123,7 +123,7 @@ def _transition(p: Cursor) -> ast.TransitionStatement:
         return ast.TransitionStatement(word.span, word.text)
     p.take()
     p.expect("(", "after select")
-    keys = [read_expression(p)]
+    keys = [] if p.on(")") else [read_expression(p)]
     while p.accept(","):
         keys.append(read_expression(p))
     p.expect(")", "after the select's keys")

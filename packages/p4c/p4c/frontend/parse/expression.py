@@ -40,8 +40,9 @@ def _key_set(p: Cursor) -> ast.Expression:
 
 
 def read_key_sets(p: Cursor) -> list[ast.Expression]:
-    """One key set, or several in parentheses."""
-    return (p.attempt(_key_sets) if p.on("(") else None) or [_key_set(p)]
+    """One key set, or several in parentheses or, as p4c takes them, in braces."""
+    sets = (p.attempt(_key_sets) if p.on("(") else None) or [_key_set(p)]
+    return sets[0].items if len(sets) == 1 and isinstance(sets[0], ast.ListExpression) else sets
 
 
 def _key_sets(p: Cursor) -> list[ast.Expression] | None:

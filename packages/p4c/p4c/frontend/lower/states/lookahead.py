@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from p4c.frontend.check.types import BOOL, Bits, CompositeType, Tuple, Type, strip, width
+from p4c.frontend.check.types import BOOL, Bits, CompositeType, StackType, Tuple, Type, strip, width
 from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.flow import ParserStep
 from p4c.frontend.lower.context import LowerContext, RefusalError
@@ -42,6 +42,8 @@ def has_bits(t: Type) -> bool:
         return all(has_bits(f.type) for f in plain.fields.values())
     if isinstance(plain, Tuple):
         return all(map(has_bits, plain.items))
+    if isinstance(plain, StackType):
+        return has_bits(plain.element)
     return isinstance(plain, Bits) or plain == BOOL
 
 
@@ -54,12 +56,15 @@ def look_ahead(cx: LowerContext, into: Scalar, offset: int, bits: int, span: Sou
 def _part_ahead(cx: LowerContext, whole: Scalar, t: Type, offset: int, span: SourceSpan) -> Value:
     """The part of `whole` that begins at bit `offset`; aggregates fall into their fields."""
     plain = strip(t)
-    if isinstance(plain, CompositeType | Tuple):
-        items = enumerate(plain.items) if isinstance(plain, Tuple) else plain.fields.items()
+    if isinstance(plain, CompositeType | Tuple | StackType):
+        if isinstance(plain, CompositeType):
+            items = [(name, f.type) for name, f in plain.fields.items()]
+        else:
+            inside = plain.items if isinstance(plain, Tuple) else [plain.element] * plain.size
+            items = [(str(place), item) for place, item in enumerate(inside)]
         members: dict[str, Value] = {}
-        for name, item in items:
-            inner = item if isinstance(item, Type) else item.type
-            members[str(name)] = _part_ahead(cx, whole, inner, offset, span)
+        for name, inner in items:
+            members[name] = _part_ahead(cx, whole, inner, offset, span)
             offset += width(inner) or 0
         return Aggregate(plain, members)
     size, total = width(plain) or 0, width(whole.type) or 0
