@@ -31,6 +31,9 @@ ROLES_MAX = 64
 """Of one device, beside the default role. A role that had a primary is remembered without a stream, since the
 specification compares later election ids with the highest that ever was, until a new role needs its place."""
 ROLE_NAME_BYTES_MAX = 256
+HANDOVERS_MAX, HANDOVER_S = 20, 0.01
+"""How often a stream whose election id is in use waits, and how long: a controller that opens its next stream at once,
+as the PTF tests of p4lang's tutorials do, may be heard before the end of its last one."""
 
 Client = Hashable
 
@@ -56,19 +59,22 @@ class Arbitration:
         self._roles: dict[str, _Role] = {}  # those without a stream in the order in which their last one ended
         self._role_of: dict[Client, str] = {}
 
+    def in_use(self, client: Client, role: str, election_id: int | None) -> bool:
+        """Whether another live stream of the role has this id."""
+        clients = self._roles[role].clients if role in self._roles and election_id is not None else {}
+        return any(taken == election_id for other, taken in clients.items() if other != client)
+
     def update(self, client: Client, role: str, election_id: int | None) -> list[Notification]:
         """A MasterArbitrationUpdate of `client`. Raises P4RuntimeError, with which its stream must end."""
         known = self._role_of.get(client)
         if known is not None and known != role:
             raise unready(f"role {role!r} differs from {known!r}, with which this stream began; open another stream")
         state = self._roles.get(role) or self._new_role(role)
-        if election_id is not None:
-            for other, taken in state.clients.items():
-                if other != client and taken == election_id:
-                    raise invalid(
-                        f"election id {election_id} is in use by another live controller of role {role!r}; "
-                        f"in use: {choices(sorted(i for i in state.clients.values() if i is not None))}"
-                    )
+        if self.in_use(client, role, election_id):
+            raise invalid(
+                f"election id {election_id} is in use by another live controller of role {role!r}; "
+                f"in use: {choices(sorted(i for i in state.clients.values() if i is not None))}"
+            )
         if known is None and len(state.clients) >= STREAMS_PER_ROLE_MAX:
             raise exhausted(f"role {role!r}: there are {STREAMS_PER_ROLE_MAX} streams already, the most")
         self._roles[role] = state
@@ -317,7 +323,7 @@ class Streams:
         async for request in requests:
             which = request.WhichOneof("update")
             if which == "arbitration":
-                self._arbitrate(client, request.arbitration)
+                await self._arbitrate(client, request.arbitration)
                 continue
             try:
                 if which == "packet":
@@ -347,7 +353,7 @@ class Streams:
             raise denied(f"only a primary controller may {what}")
         return device
 
-    def _arbitrate(self, client: StreamClient, update: Any) -> None:
+    async def _arbitrate(self, client: StreamClient, update: Any) -> None:
         if client.device is None:
             client.device = find_device(self._devices, update.device_id)
             self._clients.setdefault(update.device_id, set()).add(client)
@@ -358,7 +364,11 @@ class Streams:
         if update.HasField("role") and update.role.HasField("config"):
             raise invalid(f"role {update.role.name!r}: role configurations are not supported; leave role.config unset")
         role = (update.role.name or numbered_role(update.role.id)) if update.HasField("role") else ""
-        self._notify(client.device, self.arbiter(client.device).update(client, role, election_id(update)))
+        number, handovers = election_id(update), 0
+        while handovers < HANDOVERS_MAX and self.arbiter(client.device).in_use(client, role, number):
+            handovers += 1
+            await asyncio.sleep(HANDOVER_S)
+        self._notify(client.device, self.arbiter(client.device).update(client, role, number))
         store = loaded(client.device)
         if store is not None and self.arbiter(client.device).is_primary(client):
             store.digests.forget()
