@@ -19,32 +19,13 @@ from tests.helpers.p4.stub import P4RuntimeStub
 from tests.helpers.p4.wires import Namespace, Wires
 from tests.helpers.switch_process import serving
 from tests.helpers.waiting import eventually
-from tests.switch.public.checkouts import checkout
+from tests.switch.public.checkouts import DEVICE_CONFIG, checkout
 
 ROOT = Path(__file__).parents[3]
 WAIT_S = 60
 ADDRESSES = ("127.0.0.1:50051", "127.0.0.1:50052", "127.0.0.1:50053")  # the controller has them
 H1, H2, H1_MAC, H2_MAC = "10.0.1.1", "10.0.2.2", "08:00:00:00:01:11", "08:00:00:00:02:22"
 PORTS = range(1, 4)
-
-# `p4.tmp` is of p4lang/PI and not on PyPI: p4runtime_lib sends its one message.
-DEVICE_CONFIG = """
-import sys, types
-import p4
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-file = descriptor_pb2.FileDescriptorProto(name="p4config.proto", package="p4.tmp", syntax="proto3")
-message = file.message_type.add(name="P4DeviceConfig")
-message.field.add(name="reassign", number=1, type=8, label=1)
-message.field.add(name="device_data", number=3, type=12, label=1)
-pool = descriptor_pool.DescriptorPool()
-pool.Add(file)
-made = types.ModuleType("p4.tmp.p4config_pb2")
-found = pool.FindMessageTypeByName("p4.tmp.P4DeviceConfig")
-made.P4DeviceConfig = message_factory.MessageFactory(pool).GetPrototype(found)
-package = types.ModuleType("p4.tmp")
-package.p4config_pb2 = made
-sys.modules |= {"p4.tmp": package, "p4.tmp.p4config_pb2": made}
-"""
 
 
 @pytest.fixture
