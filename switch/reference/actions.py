@@ -1,8 +1,9 @@
-"""Actions, compiled: run the primitives in order, following jumps (forwards only: the loader refuses loops)."""
+"""Actions, compiled: run the primitives in order, following jumps."""
 
 from collections.abc import Callable
 
 from p4c.model import Action
+from p4c.model.limits import JUMPS_BACK_MAX
 from switch.reference.packet import Packet
 from switch.reference.primitives import compile_primitive
 from switch.reference.runtime import Runtime
@@ -31,9 +32,12 @@ class ActionCompiler:
                 shown = {p.name: show(a, p.width_bits) for p, a in zip(action.parameters, args, strict=True)}
                 runtime.record(packet, "action", action=action.name, args=shown)
             packet.args = args
-            at = 0
+            at = back = 0
             while at < end:
                 jump = effects[at](packet)
+                if jump is not None and jump <= at:
+                    back += 1
+                    jump = jump if back <= JUMPS_BACK_MAX else None
                 at = at + 1 if jump is None else jump
 
         return run

@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 from p4c.model import Action, Primitive, Program, Register, UnsupportedError
 from p4c.model.expressions import Binary, Const, Expression, FieldRef, Local
 from p4c.model.externs import Calculation, Counter, FieldList, LearnList, Meter
+from p4c.model.limits import JUMPS_BACK_MAX
 from p4c.model.memory import word_count
 from switch.native.emit.expression import ExpressionEmitter
 from switch.native.emit.layout import identifier, is_wide, varbit_bytes
@@ -254,10 +255,14 @@ class ActionEmitter(StatementEmitter):
             if isinstance(a, Const)
         }
         lines = ["    (void)d; (void)p; (void)h; (void)now_ns;" + (" (void)args;" if action else "")]
+        lines.append("    u32 back = 0; (void)back;")
         for place, primitive in enumerate(primitives):
             if place in targets:
                 lines.append(f"jump_{place}:;")
-            lines += [f"    {line}" for line in self.primitive(primitive, action)]
+            made = self.primitive(primitive, action)
+            if primitive.op.startswith("_jump") and primitive.args[-1].value <= place:
+                made = [line.replace("goto", f"if (back++ < {JUMPS_BACK_MAX}) goto") for line in made]
+            lines += [f"    {line}" for line in made]
         lines += [f"jump_{target}:;" for target in sorted(targets) if target >= len(primitives)]
         return lines
 

@@ -207,6 +207,41 @@ LOOPS = {
 }
 
 
+RUN_TIME_LOOPS = {
+    "for (bit<8> i = 0; i < 8; i = i + 1) { i = i + 1; n = n + 1; }": 4,  # p4c's sample issue4739
+    "for (bit<8> i = hdr.h.a; i < 8; i = i + 1) { n = n + i; }": 3 + 4 + 5 + 6 + 7,
+    "for (bit<16> i = 0; i < 2000; i = i + 1) { n = n + 1; }": 2000 % 256,
+    "for (bit<2> i = 0; hdr.h.a > 0; i = i + 1) { hdr.h.a = hdr.h.a - 1; n = n + (bit<8>) i; } hdr.h.a = 3;": 0 + 1 + 2,
+    "for (bit<8> i in 1..hdr.h.a) { n = n + i; i = 9; }": 6,
+    "for (bit<8> i in hdr.h.a..255) { n = n + 1; }": 253,
+    "for (bit<8> i in hdr.h.a..2) { n = n + 1; }": 0,
+    "bit<8> k = 0; for (bit<8> i = k; i < 9; i = i + 1) { if (i == hdr.h.a) { break; } n = n + 1; }": 3,
+    "bit<8> k = 0; for (bit<8> i = k; i < 9; i = i + 1) { if (i == hdr.h.a) { continue; } if (i == 6) { break; }"
+    " n = n + i; }": 0 + 1 + 2 + 4 + 5,
+    "for (bit<8> i in 1..hdr.h.a) { for (bit<8> j in i..hdr.h.a) { if (j == 2) { continue; } n = n + j; } }": 1 + 3 * 3,
+    "for (bit<8> i in 1..hdr.h.a) { if (i == 2) { hdr.h.b = n; return; } n = n + 7; } n = 99;": 7,
+    "for (bit<8> i in 1..hdr.h.a) { for (bit<8> j in 0..1) { if (j == 1) { hdr.h.b = n; return; } n = n + 7; } }": 7,
+}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("body", RUN_TIME_LOOPS)
+def test_a_loop_that_ends_at_run_time_is_jumps_within_an_action(body: str, name: str, tmp_path: Path) -> None:
+    statements = f"bit<8> n = 0; {body} hdr.h.b = n;"
+    made = Made(tmp_path, ingress=statements)
+    assert made.sent("03ff", made.engine(name)) == [(1, f"03{RUN_TIME_LOOPS[body]:02x}")]
+    made = Made(tmp_path, local=f"action run() {{ {statements} }}", ingress="run();")
+    assert made.sent("03ff", made.engine(name)) == [(1, f"03{RUN_TIME_LOOPS[body]:02x}")]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_loop_without_an_end_holds_no_switch(name: str, tmp_path: Path) -> None:
+    """65,536 jumps back of an action are taken: here 65,537 rounds, which come to 1 in eight bits."""
+    loop = "for (bit<8> i = 0; hdr.i.isValid() || m.y == 0; i = i + 1) { m.x = m.x + 1; } hdr.h.a = m.x;"
+    made = Made(tmp_path, local=f"action run() {{ {loop} }}", ingress="run();")
+    assert made.sent("0102", made.engine(name)) == [(1, "0102")]
+
+
 @pytest.mark.parametrize("body", LOOPS)
 @pytest.mark.parametrize("place", ["control", "action", "function"])
 def test_a_loop_is_unrolled(body: str, place: str, tmp_path: Path) -> None:
@@ -225,13 +260,10 @@ def test_a_loop_is_unrolled(body: str, place: str, tmp_path: Path) -> None:
     ("loop", "message"),
     [
         (
-            "for (bit<8> i = 0; i < 8; i = i + 1) { i = i + 1; }",
+            "for (bit<8> i = m.x; i < 8; i = i + 1) { t.apply(); }",
             "a loop must have at most 1024 rounds, told at compile",
         ),
-        ("for (bit<8> i = m.x; i < 8; i = i + 1) { }", "a loop must have at most 1024 rounds, told at compile time"),
-        ("for (bit<16> i = 0; i < 2000; i = i + 1) { m.x = 1; }", "a loop must have at most 1024 rounds"),
-        ("for (bit<2> i = 0; m.x > 0; i = i + 1) { m.x = m.x - 1; }", "a loop must have at most 1024 rounds"),
-        ("for (bit<8> i in 1..m.x) { }", "a loop must have at most 1024 rounds, told at compile time"),
+        ("for (bit<8> i in 1..m.x) { t.apply(); }", "a loop must have at most 1024 rounds, told at compile time"),
         ("for (i in 1..6) { }", "the variable of a loop over a range or list is declared in it"),
         ("for (bit<8> i = 0; i < 8; i = i + 1) { } m.x = i;", "there is nothing named i here"),
         ("for (bit<8> i = 0; i; i = i + 1) { }", "the condition of a loop must be a bool, not bit<8>"),
@@ -242,7 +274,7 @@ def test_a_loop_is_unrolled(body: str, place: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_loop_that_cannot_be_is_refused_with_one_error(loop: str, message: str, tmp_path: Path) -> None:
-    text = refused(tmp_path, ingress=loop)
+    text = refused(tmp_path, local="table t { actions = { NoAction; } }", ingress=loop)
     assert message in text
     assert text.count("error[") == 1
 

@@ -66,6 +66,12 @@ class Region(Flow):
     span: SourceSpan = NOWHERE
 
 
+class Repeat(Flow):
+    """Statements again and again, until a Leave: inside a Region, and within one action."""
+
+    body: list[Flow]
+
+
 class Leave(Flow):
     """Go on after the innermost Region."""
 
@@ -87,7 +93,7 @@ def bodies(s: Flow) -> list[list[Flow]]:
     match s:
         case Branch():
             return [s.then, s.otherwise]
-        case Region():
+        case Region() | Repeat():
             return [s.body]
         case Apply():
             lists = (s.hit, s.miss, s.default, *s.cases.values())
@@ -167,6 +173,11 @@ class _Flattener:
                     after = self.label()
                     self.add(s.body, after, end)
                     self.items.append(FlowLabel(after))
+                case Repeat():
+                    first = self.label()
+                    self.items.append(FlowLabel(first))
+                    self.add(s.body, leave, end)
+                    self.items.append(Jump(first))
                 case Leave():
                     self.items.append(Jump(leave))
                     return

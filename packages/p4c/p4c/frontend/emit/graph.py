@@ -10,7 +10,20 @@ from common.records import Mutable
 from p4c.frontend.declared import DEFAULT_TABLE_SIZE, DeclaredAction, DeclaredKey, DeclaredTable
 from p4c.frontend.diagnostics import NOWHERE, Diagnostics, SourceSpan
 from p4c.frontend.draft import Draft, DraftPipeline
-from p4c.frontend.flow import Apply, Branch, Flow, Leave, Quit, Region, Step, bodies, flatten, leaves_early, until_jump
+from p4c.frontend.flow import (
+    Apply,
+    Branch,
+    Flow,
+    Leave,
+    Quit,
+    Region,
+    Repeat,
+    Step,
+    bodies,
+    flatten,
+    leaves_early,
+    until_jump,
+)
 from p4c.model.actions import Action
 from p4c.model.expressions import ValidBit
 from p4c.model.pipelines import Conditional, DefaultAction, Key, Node, Pipeline, Table
@@ -239,6 +252,8 @@ def simplify(statements: list[Flow]) -> list[Flow]:
                 made.append(Region(body, s.whole, s.span))
             else:
                 made.extend(body)
+        elif isinstance(s, Repeat):
+            made.append(Repeat(simplify(s.body)))
         elif isinstance(s, Branch):
             made.append(Branch(s.condition, simplify(s.then), simplify(s.otherwise), s.span))
         elif isinstance(s, Apply):

@@ -1,4 +1,5 @@
-"""Loops, unrolled: BMv2 has none. What a loop counts with is a constant in each round."""
+"""Loops. Where the rounds are told at compile time, or bounded, they are unrolled, and what the loop counts with is a
+constant in each; else the loop becomes jumps within one action, the only loops of BMv2."""
 
 from __future__ import annotations
 
@@ -7,33 +8,40 @@ from contextlib import contextmanager
 
 from p4c.frontend.check.scope import Symbol
 from p4c.frontend.check.types import BOOL, Bits
-from p4c.frontend.flow import Branch, Flow, Leave, Region, assigned
-from p4c.frontend.lower.assignment import assign, assign_scalar, evaluated, saved
+from p4c.frontend.flow import Apply, Branch, Flow, Leave, Region, Repeat, assigned, walk
+from p4c.frontend.lower.assignment import assign, assign_scalar, evaluated, keep, saved
 from p4c.frontend.lower.block import variable
 from p4c.frontend.lower.context import Loop, LowerContext, RefusalError, Statements
+from p4c.frontend.lower.operator import operation
 from p4c.frontend.lower.storage import temporary
 from p4c.frontend.lower.values import Bindings, Value
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar, constant
+from p4c.model.expressions import Const, Unary
 
 ROUNDS_MAX = 1024
 _BOUND = (
-    f"a loop must have at most {ROUNDS_MAX} rounds, told at compile time: it counts from and by constants, and no other"
-    " statement writes what it counts with"
+    f"in a parser and with tables in it, a loop must have at most {ROUNDS_MAX} rounds, told at compile time: it counts"
+    " from and by constants, and no other statement writes what it counts with"
 )
 _NOTE = "write for (bit<8> i = 0; i < 4; i = i + 1) or for (bit<8> i in 0..3)"
 
 
 def _for(cx: LowerContext, s: ast.ForStatement) -> None:
+    if not _bounded(cx, s):
+        with _at_run_time(cx, s, s.initial) as loop:
+            cx.out.append(Branch(cx.scalar_of(s.condition), [], [Leave()], s.condition.span))
+            _round(cx, s, loop)
+            for step in s.updates:
+                cx.statement(step)
+        return
     counted: dict[int, tuple[Symbol, Scalar, Value | None]] = {}  # with its storage outside the loop
 
     def clause(step: ast.Statement, body: list[Flow]) -> None:
         """Carry out an initial or update clause, what counts at once."""
-        symbol = target = None
-        if isinstance(step, ast.DeclarationStatement) and isinstance(step.declaration, ast.Variable):
-            symbol, source = cx.symbol_of(step.declaration), step.declaration.initial
-        elif isinstance(step, ast.AssignmentStatement) and isinstance(step.target, ast.Name):
-            symbol, source = step.target.target, step.value
+        symbol, source = _clause(cx, step)
+        target = None
+        if symbol is not None and isinstance(step, ast.AssignmentStatement):
             target = counted[id(symbol)][2] if id(symbol) in counted else cx.frame.lookup(symbol)
         if symbol is not None and source is not None and any(symbol is fixed for fixed in s.fixed):
             value = cx.scalar_of(source)
@@ -43,8 +51,6 @@ def _for(cx: LowerContext, s: ast.ForStatement) -> None:
                 if isinstance(target, Scalar):
                     body.append(assigned(target, value, step.span))
                 return
-        if id(symbol) in counted:
-            raise RefusalError(_BOUND, s.span, _NOTE)
         cx.statement(step)
 
     frame = Bindings(cx.frame, cx.frame.prefix)
@@ -52,17 +58,71 @@ def _for(cx: LowerContext, s: ast.ForStatement) -> None:
         for step in s.initial:
             clause(step, made)
         with _region(cx, s, made) as loop:
-            seen: set[tuple[int, ...]] = set()
             while (condition := cx.scalar_of(s.condition)).number != 0 and not _always_false(cx, s.condition):
-                now = tuple(v.number or 0 for _, v, _ in counted.values())
-                if not counted or now in seen or len(seen) >= ROUNDS_MAX:
-                    raise RefusalError(_BOUND, s.span, _NOTE)
-                seen.add(now)
                 if condition.number is None:
                     cx.out.append(Branch(condition, [], [Leave()], s.condition.span))
                 _round(cx, s, loop)
                 for step in s.updates:
                     clause(step, cx.out)
+    cx.out.extend(made)
+
+
+def _bounded(cx: LowerContext, s: ast.ForStatement) -> bool:
+    """Whether the loop can be unrolled: it counts from and by constants, and ends. In an action, rounds that only a
+    value known at run time ends are not unrolled."""
+    fixed = {id(symbol) for symbol in s.fixed}
+    counted: dict[int, int] = {}
+
+    def count(steps: list[ast.Statement]) -> bool:
+        for step in steps:
+            symbol, source = _clause(cx, step)
+            if symbol is None:
+                continue
+            value = cx.scalar_of(source) if source is not None and id(symbol) in fixed else None
+            if value is not None and value.number is not None:
+                counted[id(symbol)] = value.number
+                cx.frame.bind(symbol, value)
+            elif id(symbol) in counted:
+                return False
+            else:
+                cx.frame.bind(symbol, Scalar(Unary("~", Const(0)), symbol.type))  # a value known at run time only
+        return bool(counted)
+
+    seen: set[tuple[int, ...]] = set()
+    with cx.apart(Bindings(cx.frame, cx.frame.prefix)):
+        good = count(s.initial)
+        while good and len(seen) <= ROUNDS_MAX and (now := tuple(counted.values())) not in seen:
+            seen.add(now)
+            condition = cx.scalar_of(s.condition)
+            if condition.number == 0 or _always_false(cx, s.condition):
+                return True
+            good = (condition.number is not None or not cx.in_action) and count(s.updates)
+    return False
+
+
+def _clause(cx: LowerContext, step: ast.Statement) -> tuple[Symbol | None, ast.Expression | None]:
+    """The variable that a clause of a loop sets, and to what."""
+    if isinstance(step, ast.DeclarationStatement) and isinstance(step.declaration, ast.Variable):
+        return cx.symbol_of(step.declaration), step.declaration.initial
+    if isinstance(step, ast.AssignmentStatement) and isinstance(step.target, ast.Name):
+        return step.target.target, step.value
+    return None, None
+
+
+@contextmanager
+def _at_run_time(cx: LowerContext, s: ast.LoopStatement, initial: list[ast.Statement]) -> Iterator[Loop]:
+    """What is emitted meanwhile, again and again until a Leave, as one action."""
+    if cx.block == "parser":
+        raise RefusalError(_BOUND, s.span, _NOTE)
+    with cx.apart(Bindings(cx.frame, cx.frame.prefix)) as made:
+        for step in initial:
+            cx.statement(step)
+        with _region(cx, s, made, whole=not cx.in_action) as loop:
+            with cx.apart() as body:
+                yield loop
+            if any(isinstance(inner, Apply) for inner in walk(body)):
+                raise RefusalError(_BOUND, s.span, _NOTE)
+            cx.out.append(Repeat(body))
     cx.out.extend(made)
 
 
@@ -92,7 +152,8 @@ def _for_in(cx: LowerContext, s: ast.ForInStatement) -> None:
     else:
         first, last = cx.scalar_of(s.first), cx.scalar_of(s.last)
         if first.number is None or last.number is None or last.number - first.number >= ROUNDS_MAX:
-            raise RefusalError(_BOUND, s.span, _NOTE)
+            _range_at_run_time(cx, s, first, last)
+            return
         values = [constant(n, first.type) for n in range(first.number, last.number + 1)]
     with cx.apart(frame) as made:
         if symbol not in s.fixed:
@@ -108,8 +169,22 @@ def _for_in(cx: LowerContext, s: ast.ForInStatement) -> None:
     cx.out.extend(made)
 
 
+def _range_at_run_time(cx: LowerContext, s: ast.ForInStatement, first: Scalar, last: Scalar) -> None:
+    """The number of the round is not the variable, which the body may change."""
+    number, end = temporary(cx, first.type), keep(cx, last, s.span)
+    assign_scalar(cx, number, first, s.span)
+    with _at_run_time(cx, s, []) as loop:
+        cx.out.append(Branch(operation("<=", (number, end), BOOL, s.span), [], [Leave()], s.span))
+        variable(cx, s.variable)
+        assign(cx, cx.frame.bindings[id(cx.symbol_of(s.variable))], number, s.span)
+        _round(cx, s, loop)
+        cx.out.append(Branch(operation("==", (number, end), BOOL, s.span), [Leave()], [], s.span))
+        next_number = operation("+", (number, constant(1, number.type)), number.type, s.span)
+        assign_scalar(cx, number, next_number, s.span)
+
+
 @contextmanager
-def _region(cx: LowerContext, s: ast.LoopStatement, made: list[Flow]) -> Iterator[Loop]:
+def _region(cx: LowerContext, s: ast.LoopStatement, made: list[Flow], whole: bool = False) -> Iterator[Loop]:
     """The rounds' statements as one Region of `made`, and behind it a Leave for a return in the loop."""
     loop = Loop(s.continues, (cx.depth, cx.in_action))
     cx.loops.append(loop)
@@ -122,7 +197,7 @@ def _region(cx: LowerContext, s: ast.LoopStatement, made: list[Flow]) -> Iterato
     for flag in (loop.broken, loop.returned):
         if flag is not None:
             made.insert(start, assigned(flag, constant(0, BOOL), s.span))
-    made.append(Region(rounds, span=s.span))
+    made.append(Region(rounds, whole, s.span))
     if loop.returned is not None:
         made.append(Branch(loop.returned, [Leave()], [], s.span))
         if cx.in_loop:  # which then is left as well

@@ -41,14 +41,12 @@ def read_actions(root: JsonCursor, scope: LoadScope) -> tuple[Action, ...]:
 def read_primitives(calls: list[JsonCursor], scope: LoadScope, locals_count: int = 0) -> tuple[Primitive, ...]:
     """The body of an action, or a single call of a parser or deparser."""
     primitives = tuple(_primitive(at, scope, locals_count) for at in calls)
-    for here, (at, primitive) in enumerate(zip(calls, primitives, strict=True)):
+    for at, primitive in zip(calls, primitives, strict=True):
         if primitive.op in ("_jump", "_jump_if_zero"):
             target = primitive.args[-1]
             assert isinstance(target, Const)
             if not 0 <= target.value <= len(primitives):
                 at.fail(f"jump to primitive {target.value} of an action with {len(primitives)}")
-            if target.value <= here:
-                at.unsupported("a jump backwards: loops in actions are not supported")
     return primitives
 
 
