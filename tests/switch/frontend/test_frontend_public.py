@@ -355,3 +355,12 @@ def test_a_list_is_assigned_to_an_element_chosen_at_run_time(name: str, tmp_path
     steps = "h_t[3] t; t[0] = {2, 0}; t[1] = {0, 0}; t[t[0].a & 1] = {1, hdr.h.b}; hdr.i = t[0];"
     made = Made(tmp_path, ingress=steps)
     assert made.sent("0106", made.engine(name)) == [(1, "01060106")]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_element_chosen_at_run_time_has_a_validity(name: str, tmp_path: Path) -> None:
+    """P4_16, "Operations on header stacks" (p4c's sample control-hs-index-test3). Beyond the stack none is valid."""
+    steps = "h_t[3] t; t[1].setValid(); if (t[hdr.h.a].isValid()) { hdr.h.b = 9; }"
+    made = Made(tmp_path, ingress=steps)
+    sent = [made.sent(frame, made.engine(name)) for frame in ("0002", "0102", "0402")]
+    assert sent == [[(1, "0002")], [(1, "0109")], [(1, "0402")]]

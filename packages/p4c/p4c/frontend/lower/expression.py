@@ -7,9 +7,10 @@ from p4c.frontend.check.types import BOOL, Bits, CompositeType, Tuple, Type, str
 from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.flow import assigned
 from p4c.frontend.lower import values
-from p4c.frontend.lower.assignment import evaluated
+from p4c.frontend.lower.assignment import evaluated, keep
 from p4c.frontend.lower.context import Expressions, LowerContext, RefusalError
 from p4c.frontend.lower.inline import call_function
+from p4c.frontend.lower.operator import operation
 from p4c.frontend.lower.states.lookahead import lookahead
 from p4c.frontend.lower.storage import allocate, header_field, temporary
 from p4c.frontend.lower.table import apply_table
@@ -18,6 +19,8 @@ from p4c.frontend.scalar import Scalar, constant, slice_of
 from p4c.model.expressions import LastField, Unary, ValidBit
 from p4c.model.headers import Stack, UnionStack
 from p4c.model.parsers import LastUnionField
+
+_TRIED_MAX = 64  # elements of a stack that are compared with an index, each deeper in an expression
 
 
 def _name(cx: LowerContext, e: ast.Name) -> values.Value:
@@ -136,7 +139,7 @@ def _call(cx: LowerContext, e: ast.CallExpression) -> values.Value:
     callee: Callee = e.target
     if callee.kind == "header" and callee.name == "isValid":
         assert callee.base is not None
-        return validity(cx.value_of(callee.base), e.span)
+        return validity(cx, cx.value_of(callee.base), e.span)
     if callee.kind == "function":
         return call_function(cx, e, callee)
     if callee.kind == "extern_method" and callee.name == "packet_in.lookahead":
@@ -146,13 +149,21 @@ def _call(cx: LowerContext, e: ast.CallExpression) -> values.Value:
     raise RefusalError(f"BMv2 has no {callee.name} whose result can be used in an expression", e.span)
 
 
-def validity(value: values.Value, span: SourceSpan) -> Scalar:
+def validity(cx: LowerContext, value: values.Value, span: SourceSpan) -> Scalar:
     if isinstance(value, values.HeaderValue):
         return Scalar(Unary("d2b", ValidBit(value.header)), BOOL)
     if isinstance(value, values.UnionValue):
         return Scalar(Unary("valid_union", value.union), BOOL)
     if isinstance(value, values.ElementValue):
-        raise RefusalError("BMv2 cannot tell the validity of a stack element chosen at run time", span)
+        if value.stack.type.size > _TRIED_MAX:
+            message = f"the validity of an element chosen at run time can be told of at most {_TRIED_MAX} elements"
+            raise RefusalError(message, span)
+        index, valid = keep(cx, value.index, span), constant(0, BOOL)
+        for place, element in enumerate(value.stack.elements):
+            here = operation("==", (index, constant(place, index.type)), BOOL, span)
+            here = operation("&&", (here, validity(cx, element, span)), BOOL, span)
+            valid = operation("||", (valid, here), BOOL, span)
+        return valid
     raise RefusalError("validity is a property of headers", span)
 
 

@@ -22,9 +22,9 @@ control Other(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         t.apply();
         u.apply();
         v.apply();
-        if (hdr.more[hdr.data.a].isValid()) { meta.flag = true; }
+        data_t[65] long;
+        if (long[hdr.data.a].isValid()) { meta.flag = true; }
         meta.flag = (int<8>)hdr.data.a / (int<8>)hdr.data.b == 1;
-        hdr.more[hdr.data.a] = { 1, 2, 3 };
         @atomic {
             if (meta.flag) { return; }
         }
