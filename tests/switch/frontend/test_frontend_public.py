@@ -364,3 +364,40 @@ def test_an_element_chosen_at_run_time_has_a_validity(name: str, tmp_path: Path)
     made = Made(tmp_path, ingress=steps)
     sent = [made.sent(frame, made.engine(name)) for frame in ("0002", "0102", "0402")]
     assert sent == [[(1, "0002")], [(1, "0109")], [(1, "0402")]]
+
+
+PAIRS = """struct pair<T, U> { T a; U b; } header box<T> { T v; T w; }
+struct both { box<bit<8>> n; box<bit<16>> w; } typedef pair<bit<8>, box<bit<8>>> mixed;"""
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_structs_and_headers_have_type_parameters(name: str, tmp_path: Path) -> None:
+    """P4_16, "Generic types": each choice of arguments is one type (p4c's sample issue4835-generic-struct)."""
+    steps = """both t; t.n = {hdr.h.a, 7}; t.w = {(bit<16>) hdr.h.b, 0};
+    mixed q = {1, t.n}; pair<bit<8>, box<bit<8>>> r = q;
+    hdr.h.a = r.b.w + r.a; hdr.h.b = (bit<8>) t.w.v + r.b.v;"""
+    made = Made(tmp_path, top=PAIRS, ingress=steps)
+    assert made.sent("0102", made.engine(name)) == [(1, "0803")]
+
+
+@pytest.mark.parametrize(
+    ("top", "steps", "message"),
+    [
+        (PAIRS, "box<bit<8>> a; box<bit<16>> b; a = b;", "value of type header box<bit<8>>, not header box<bit<16>>"),
+        (PAIRS, "pair<bit<8>> a;", "pair takes 2 type arguments, not 1"),
+        (PAIRS, "pair a;", "pair takes 2 type arguments, not 0"),
+        ("struct chain<T> { T head; chain<tuple<T>> tail; }", "chain<bit<8>> a;", "chain takes no type arguments"),
+    ],
+)
+def test_type_arguments_that_do_not_fit_are_told(top: str, steps: str, message: str, tmp_path: Path) -> None:
+    text = refused(tmp_path, top=top, ingress=steps)
+    assert message in text
+    assert text.count("error[") == 1
+
+
+def test_generic_types_that_double_are_refused_and_take_no_memory(tmp_path: Path) -> None:
+    top = "struct none<T, U> { } typedef none<bit<8>, bit<8>> t0;"
+    top += "".join(f" typedef none<t{n}, t{n}> t{n + 1};" for n in range(40))
+    assert Made(tmp_path, top=top).sent("0102") == [(1, "0102")]
+    with pytest.raises(CompileError, match="a type must have at most 65536 fields"):
+        Made(tmp_path, top=top.replace("{ }", "{ T a; U b; }"))

@@ -8,11 +8,12 @@ from p4c.frontend.check import types as ty
 from p4c.frontend.check.argument import bind_constructor, blocks_fit, parameter_infos
 from p4c.frontend.check.context import CheckContext, Handlers
 from p4c.frontend.check.conversion import converted
-from p4c.frontend.check.scope import Callee, Symbol
+from p4c.frontend.check.scope import Callee, Scope, Symbol
 from p4c.frontend.check.statement import always_returns, declare_constant
 from p4c.frontend.check.type_ref import bounded, type_of
 from p4c.frontend.parse import ast
 
+_NAME_MAX = 60  # of a generic type with its arguments: written once more at each level, it doubles
 _TRANSLATION = r'"[^"]*" , (bit < \w+ >|string|\d\w*)( ,)?'
 
 
@@ -28,7 +29,33 @@ def _typedef(cx: CheckContext, d: ast.Typedef) -> None:
 
 def _composite(cx: CheckContext, d: ast.Composite) -> None:
     if d.type_parameters:
-        cx.type_error(f"{d.kind} {d.name}: type parameters are supported for extern declarations only", d.span)
+        made: ty.Type = ty.GenericType(d.name, d.type_parameters, _Instances(cx, d))
+    else:
+        made = _composite_type(cx, d, d.name)
+    cx.declare(Symbol("type", d.name, d, made), d.span)
+
+
+class _Instances:
+    """The types that a generic struct, header or union is with type arguments."""
+
+    def __init__(self, cx: CheckContext, d: ast.Composite) -> None:
+        self._cx, self._declaration, self._scope = cx, d, cx.scope
+        self._made: dict[tuple[ty.Type, ...], ty.Type] = {}
+
+    def __call__(self, arguments: tuple[ty.Type, ...]) -> ty.Type:
+        if arguments not in self._made:
+            cx, d = self._cx, self._declaration
+            outer, cx.scope = cx.scope, Scope(self._scope)
+            for name, t in zip([*d.type_parameters, d.name], [*arguments, ty.ANY], strict=True):
+                cx.scope.names[name] = Symbol("type", name, None, t)
+            name = f"{d.name}<{', '.join(map(str, arguments))}>"
+            name = name if len(name) <= _NAME_MAX else f"{d.name}<{len(self._made)}>"
+            self._made[arguments] = _composite_type(cx, d, name)
+            cx.scope = outer
+        return self._made[arguments]
+
+
+def _composite_type(cx: CheckContext, d: ast.Composite, name: str) -> ty.Type:
     fields: dict[str, ty.FieldType] = {}
     varbits = size = 0
     for f in d.fields:
@@ -44,8 +71,7 @@ def _composite(cx: CheckContext, d: ast.Composite) -> None:
         size += ty.parts(t)
     if varbits > 1:
         cx.type_error(f"header {d.name} has {varbits} varbit fields: BMv2 allows one", d.span)
-    made = bounded(cx, ty.CompositeType(d.name, d.kind, fields, d.annotations, size=size), d.span)
-    cx.declare(Symbol("type", d.name, d, made), d.span)
+    return bounded(cx, ty.CompositeType(name, d.kind, fields, d.annotations, size=size), d.span)
 
 
 def _fits_header(cx: CheckContext, t: ty.Type) -> bool:

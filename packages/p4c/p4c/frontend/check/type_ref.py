@@ -67,6 +67,11 @@ def type_of(cx: CheckContext, ref: ast.TypeRef) -> ty.Type:
         if isinstance(named, ty.Extern):
             return ty.Extern(named.declaration, named.name, arguments or named.arguments)
         return ty.ApplicableType(named.kind, named.name, named.declaration, arguments)
+    if isinstance(named, ty.GenericType):
+        if len(arguments) != len(named.parameters):
+            message = f"{ref.name} takes {count(len(named.parameters), 'type argument')}, not {len(arguments)}"
+            return cx.type_error(message, ref.span)
+        return ty.ANY if ty.ANY in arguments else named.made(arguments)
     if arguments:
         return cx.type_error(f"{ref.name} takes no type arguments", ref.span)
     return named

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -81,6 +81,14 @@ class CompositeType(Type, eq=False):
         if self.anonymous:
             return "{" + ", ".join(f"{f.name}: {f.type}" for f in self.fields.values()) + "}"
         return f"{self.kind} {self.name}"
+
+
+class GenericType(Type, eq=False):
+    """A struct, header or header union with type parameters; `made` gives its type with arguments for them."""
+
+    name: str
+    parameters: list[str]
+    made: Callable[[tuple[Type, ...]], Type]
 
 
 class Enum(Type, eq=False):
