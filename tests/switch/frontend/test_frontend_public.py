@@ -401,3 +401,11 @@ def test_generic_types_that_double_are_refused_and_take_no_memory(tmp_path: Path
     assert Made(tmp_path, top=top).sent("0102") == [(1, "0102")]
     with pytest.raises(CompileError, match="a type must have at most 65536 fields"):
         Made(tmp_path, top=top.replace("{ }", "{ T a; U b; }"))
+
+
+def test_the_body_of_an_annotation_is_free_text(tmp_path: Path) -> None:
+    """P4_16, "Free-form annotations": any tokens with matching parentheses; p4c's sample free-form-annotation."""
+    table = "@note(- That's (it): it's\n`all`.) table t { actions = { NoAction; } }"
+    assert Made(tmp_path, local=table, ingress="t.apply();").sent("0102") == [(1, "0102")]
+    text = refused(tmp_path, local="@note(it's) table t { actions = { NoAction; }' }", ingress="t.apply();")
+    assert text.count('the character "\'" has no meaning in P4') == 1

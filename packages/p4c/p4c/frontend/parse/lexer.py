@@ -4,7 +4,8 @@ import re
 from array import array
 
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan
-from p4c.frontend.parse.tokens import END_AT, GLUED_AT, ID, INT, NEWLINE, OP, PLACE, STR, ZERO, Tokens
+from p4c.frontend.parse.tokens import END_AT, GLUED_AT, ID, INT, NEWLINE, OP, PLACE, STR, ZERO, Tokens, text_of
+from p4c.frontend.texts import Texts
 
 # `>>` is not a token: in `bit<bit<8>>` it closes two brackets. The parser joins adjacent `>` where a shift may stand.
 _LONG = "&&& |+| |-| ... << && || == != <= >= ++ .. += -= *= &= |= ^= ##"
@@ -24,6 +25,7 @@ _TOKEN = re.compile(
 _KINDS = (0, ID, INT, STR, OP)
 _NEWLINE, _OPEN, _STRING, _ODD = range(5, 9)  # further groups of the pattern
 
+_ODD_MAX, _BODY_MAX = 1000, 1000  # characters without a meaning that are looked at, tokens before each
 TOKENS_MAX = 500_000  # of a program: what is made of each takes up to 600 bytes
 BITS_MAX = 65535  # of a type, and of a number without a width
 
@@ -39,6 +41,7 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics, most: int = TOKENS_
     first = True  # no token of the line so far
 
     over = -1  # where the first string of several lines begins
+    odd = 0  # characters without a meaning so far
 
     def error(message: str, start: int, length: int = 1, note: str = "") -> None:
         _, line, line_start, _ = texts.place(base + start)
@@ -78,11 +81,26 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics, most: int = TOKENS_
             line = texts.place(base + over)[1] if over >= 0 else 0
             error("this string is never closed", start, 1, open_string_note(line) if line else "")
             break
+        elif group == _ODD and (odd := odd + 1) <= _ODD_MAX and _in_annotation(codes, texts):
+            add(base + start | base + end << END_AT | OP)
+            first = False
         elif group == _ODD:
             error(f"the character {text[start]!r} has no meaning in P4", start)
     end = base + len(text)
     add(end | end + 1 << END_AT | NEWLINE)
     return Tokens(codes, texts)
+
+
+def _in_annotation(codes: "array[int]", texts: Texts) -> bool:
+    """Whether the next token is in the body of an annotation, `@name(…)`, which is free text."""
+    depth = 0
+    recent = [word for code in codes[-_BODY_MAX:] if (word := text_of(code, texts)) != "\n"]
+    for place in range(len(recent) - 1, 1, -1):
+        depth += (recent[place] == ")") - (recent[place] == "(")
+        if depth < 0 and recent[place - 2] == "@":
+            return True
+        depth = max(depth, 0)
+    return False
 
 
 def open_string_note(line: int) -> str:
