@@ -20,6 +20,8 @@ def assign(cx: LowerContext, target: values.Value, source: values.Value, span: S
     cx.count_parts(1, span)
     if isinstance(target, Scalar):
         assign_scalar(cx, target, as_expression(source, span), span)
+    elif (into := _union(target)) is not None and (out_of := _union(source)) is not None:
+        cx.emit("assign_union", into, out_of, span=span)
     elif isinstance(target, values.Aggregate):
         if not isinstance(source, values.Aggregate):
             raise RefusalError("this value cannot be assigned to a struct", span)
@@ -28,18 +30,23 @@ def assign(cx: LowerContext, target: values.Value, source: values.Value, span: S
         _assign_header(cx, target, source, span)
     elif isinstance(target, values.StackValue) and isinstance(source, values.StackValue):
         if isinstance(target.stack, UnionStack) and isinstance(source.stack, UnionStack):
-            for into, out_of in zip(target.stack.unions, source.stack.unions, strict=True):
-                cx.emit("assign_union", into, out_of, span=span)
+            for union, other in zip(target.stack.unions, source.stack.unions, strict=True):
+                cx.emit("assign_union", union, other, span=span)
         else:
             cx.emit("assign_header_stack", target.stack, source.stack, span=span)
-    elif isinstance(target, values.UnionValue) and isinstance(source, values.UnionValue):
-        cx.emit("assign_union", target.union, source.union, span=span)
     elif isinstance(target, values.StackValue) and isinstance(source, values.Aggregate):
         _assign_members(cx, list(target.elements), list(source.members.values()), span)
     elif isinstance(target, values.NextValue | values.LastValue):
         _assign_header(cx, _element(target, span), source, span)
     else:
         raise RefusalError("this cannot be assigned on BMv2", span)
+
+
+def _union(value: values.Value) -> Expression | None:
+    """The header union that a value is, if it is one."""
+    if isinstance(value, values.ElementValue) and value.type.kind == "header_union":
+        return value.expression
+    return value.union if isinstance(value, values.UnionValue) else None
 
 
 def _assign_members(
@@ -86,9 +93,8 @@ def _assign_header(
         elif any(isinstance(strip(f.type), CompositeType) for f in target.type.fields.values()):
             raise RefusalError("structs inside stack elements chosen at run time are not supported", span)
         else:
-            place = values.ElementValue(target.stack, keep(cx, target.index, span), target.type)
-            fields = [place.field(name, strip(f.type)) for name, f in target.type.fields.items()]
-            target = place
+            target = values.ElementValue(target.stack, keep(cx, target.index, span), target.type, target.member)
+            fields = [target.field(name, strip(f.type)) for name, f in target.type.fields.items()]
         cx.emit("add_header", header_object(target, span), span=span)
         _assign_members(cx, fields, list(values.leaves(source)), span)
         return
@@ -163,7 +169,7 @@ def pinned(cx: LowerContext, place: values.Value, span: SourceSpan) -> values.Va
         assert isinstance(base, Scalar)
         return slice_of(base, place.high, place.low)
     if isinstance(place, values.ElementValue):
-        return values.ElementValue(place.stack, keep(cx, place.index, span), place.type)
+        return values.ElementValue(place.stack, keep(cx, place.index, span), place.type, place.member)
     return place
 
 

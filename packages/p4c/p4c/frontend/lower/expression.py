@@ -17,7 +17,7 @@ from p4c.frontend.lower.table import apply_table
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar, constant, slice_of
 from p4c.model.expressions import LastField, Unary, ValidBit
-from p4c.model.headers import Stack, UnionStack
+from p4c.model.headers import Stack
 from p4c.model.parsers import LastUnionField
 
 _TRIED_MAX = 64  # elements of a stack that are compared with an index, each deeper in an expression
@@ -46,6 +46,10 @@ def _member(cx: LowerContext, e: ast.MemberExpression) -> values.Value:
         return base.members[e.name]
     if isinstance(base, values.StackValue):
         return _stack_member(cx, base, e)
+    if isinstance(base, values.ElementValue) and base.type.kind == "header_union":
+        member = base.type.fields[e.name].type
+        assert isinstance(member, CompositeType)
+        return values.ElementValue(base.stack, base.index, member, e.name)
     if isinstance(base, values.ElementValue):
         t = strip(base.type.fields[e.name].type)
         if isinstance(t, CompositeType):
@@ -108,8 +112,6 @@ def _index(cx: LowerContext, e: ast.IndexExpression) -> values.Value:
         if index.number >= len(base.elements):
             raise RefusalError(f"index {index.number} is outside the stack of {len(base.elements)}", e.span)
         return base.elements[index.number]
-    if isinstance(base.stack, UnionStack):
-        raise RefusalError("BMv2 takes elements of a stack of unions by constant index only", e.span)
     return values.ElementValue(base, index, base.type.element)
 
 
@@ -160,6 +162,8 @@ def validity(cx: LowerContext, value: values.Value, span: SourceSpan) -> Scalar:
             raise RefusalError(message, span)
         index, valid = keep(cx, value.index, span), constant(0, BOOL)
         for place, element in enumerate(value.stack.elements):
+            if value.member and isinstance(element, values.UnionValue):
+                element = element.members[value.member]
             here = operation("==", (index, constant(place, index.type)), BOOL, span)
             here = operation("&&", (here, validity(cx, element, span)), BOOL, span)
             valid = operation("||", (valid, here), BOOL, span)

@@ -13,7 +13,7 @@ from p4c.frontend.check.types import StackType as StackType
 from p4c.frontend.declared import DeclaredAction, DeclaredTable
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar
-from p4c.model.expressions import AccessField, Expression, FieldRef, StackElement
+from p4c.model.expressions import AccessField, Expression, FieldRef, StackElement, UnionMember, UnionStackElement
 from p4c.model.headers import Header, Stack, Union, UnionStack
 
 
@@ -46,22 +46,26 @@ class UnionValue(Mutable):
 
 
 class ElementValue(Mutable):
-    """A stack element whose index is known at run time only."""
+    """A stack element whose index is known at run time only; with `member`, a header of such a union."""
 
     stack: StackValue
     index: Scalar
     type: CompositeType
+    member: str = ""
 
     @property
-    def expression(self) -> StackElement:
-        assert isinstance(self.stack.stack, Stack)  # of unions, elements are taken by constant index only
-        return StackElement(self.stack.stack, self.index.operand)
+    def expression(self) -> StackElement | UnionStackElement | UnionMember:
+        stack = self.stack.stack
+        if isinstance(stack, Stack):
+            return StackElement(stack, self.index.operand)
+        union = UnionStackElement(stack, self.index.operand)
+        return UnionMember(union, stack.unions[0].members.index(self.member)) if self.member else union
 
     def field(self, name: str, t: Type) -> Scalar:
-        element = self.expression
-        field = element.stack.type.field(name)
+        first = self.stack.elements[0]
+        field = (first.members[self.member] if isinstance(first, UnionValue) else first).header.type.field(name)
         assert field is not None
-        return ElementField(AccessField(element, field), t, self, name)
+        return ElementField(AccessField(self.expression, field), t, self, name)
 
 
 class ElementField(Scalar):

@@ -13,7 +13,6 @@ parser Parses(packet_in packet, out options_t hdr, inout metadata_t meta, inout 
 control Nothing(inout options_t hdr, inout metadata_t meta) { apply { } }
 control Other(inout options_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
-        hdr.options[meta.value].small.kind = 1;
     }
 }
 control Deparses(packet_out packet, in options_t hdr) { apply { } }
