@@ -272,10 +272,10 @@ PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
     return 0;
 }
 
-/* A channel that was set to not block is asked once. */
-ssize_t channel_read(struct nic *nic, int fd, uint32_t *number)
+/* Without a turn, other threads move virtual time. A channel that was set to not block is asked once. */
+ssize_t channel_read(struct nic *nic, int fd, bool takes_turn, uint32_t *number)
 {
-    if (!nic->stepped || fcntl(fd, F_GETFL) & O_NONBLOCK)
+    if (!nic->stepped || !takes_turn || fcntl(fd, F_GETFL) & O_NONBLOCK)
         return recv(fd, number, sizeof *number, 0);
     pthread_mutex_lock(&nic->lock);
     ssize_t size;
@@ -295,7 +295,7 @@ PUBLIC int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **fo
     struct mrc_cq *cq;
     do {
         uint32_t number;
-        ssize_t size = channel_read(nic, channel->fd, &number); /* a signal ends it, with EINTR */
+        ssize_t size = channel_read(nic, channel->fd, true, &number); /* a signal ends it, with EINTR */
         if (size != sizeof number) {
             errno = size < 0 ? errno : EIO;
             return -1;

@@ -168,7 +168,7 @@ void cq_forget(struct mrc_cq *, uint32_t qpn);            /* locked */
 struct mrc_cq *cq_make(struct nic *, const char *op, int cqe, void *context, struct ibv_comp_channel *);
 int cq_poll(struct ibv_cq *, int count, struct ibv_wc *);
 int cq_arm(struct ibv_cq *, int solicited_only);
-ssize_t channel_read(struct nic *, int fd, uint32_t *event); /* of a channel of completions or of asynchronous events */
+ssize_t channel_read(struct nic *, int fd, bool takes_turn, uint32_t *event); /* of completions or asynchronous events */
 
 /* memory.c */
 struct region *region_of(struct nic *, const struct ibv_sge *); /* locked; NULL where its key or range is wrong */

@@ -174,6 +174,45 @@ def test_a_thread_that_sleeps_does_not_touch_a_nic_that_another_still_opens(tmp_
     assert process.returncode == 0, errors.decode()
 
 
+LISTENING = """
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+static void *listens(void *opened)
+{
+    struct ibv_async_event event;
+    return ibv_get_async_event(opened, &event) ? NULL : opened;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    struct ibv_context *opened = ibv_open_device(*ibv_get_device_list(0));
+    if (!opened || pthread_create(&thread, NULL, listens, opened))
+        return 1;
+    for (clock_t begun = clock(); clock() < begun + CLOCKS_PER_SEC / 20;) /* until the other waits */
+        ;
+    return usleep(1000);
+}
+"""
+"""One thread waits for events, as NCCL's plugin does, and the other sleeps."""
+
+
+def test_a_thread_that_waits_for_events_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    (source := tmp_path / "listening.c").write_text(LISTENING)
+    given = [f"{name}={value}" for name, value in sdk.environment(sdk.library()).items()]
+    directory = RunDirectory.create(tmp_path, "stepped", 1)
+    made = SimulatedWorld(load_plan("tiny"), transport("mrc"), 1, directory, lambda text: None)
+    try:
+        process = made.spawn("h0", ["env", *given, compiled(source, tmp_path)], "h0")
+        made.wait_until(SECOND)
+        assert process.poll() == 0
+    finally:
+        made.close()
+
+
 RIVALS = """
 #include <errno.h>
 #include <infiniband/verbs.h>
