@@ -70,6 +70,9 @@ def test_hosts_reach_each_other_by_the_front_end_and_it_goes_with_the_lab(lab: L
     h0, h2 = lab.plan.host("h0"), lab.plan.host("h2")
     for _ in range(2):
         front_end.connect(h0, h2, lab.name.netns(h0), lab.name.netns(h2))
+        for host, other in ((h0, h2), (h2, h0)):  # NCCL takes no other interface
+            with namespace.entered(lab.name.netns(host)):
+                assert namespace.is_running(f"to-{other.name}")
     assert "1 received" in mrclab("exec", "h0", "--", "ping", "-c", "1", "-W", "5", front_end.address(h2))
     assert "to-h2" in mrclab("exec", "h0", "--", "ip", "-br", "link")
     assert "to-h" not in subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout

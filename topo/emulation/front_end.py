@@ -6,6 +6,7 @@ when a command names one of them in the other; both go with their namespaces.
 """
 
 import ipaddress
+import time
 from pathlib import Path
 
 from topo.emulation import namespace
@@ -14,6 +15,9 @@ from topo.node import Host
 __all__ = ["address", "connect"]
 
 NETWORK = ipaddress.IPv4Network("100.64.0.0/10")  # RFC 6598: shared addresses, which the internet does not route
+
+
+_RUNNING_S, _LOOK_S = 3.0, 0.01  # NCCL takes running interfaces only
 
 
 def address(host: Host) -> str:
@@ -40,6 +44,11 @@ def connect(here: Host, there: Host, here_netns: str, there_netns: str) -> None:
         name = interface(other)
         commands = [f"addr replace {address(host)} peer {address(other)} dev {name}", f"link set {name} up"]
         namespace.run_ip(commands, netns, family="-4")
+    deadline_s = time.monotonic() + _RUNNING_S
+    for other, netns in ((there, here_netns), (here, there_netns)):
+        with namespace.entered(netns):
+            while not namespace.is_running(interface(other)) and time.monotonic() < deadline_s:
+                time.sleep(_LOOK_S)
 
 
 def _present(netns: str, other: Host) -> bool:

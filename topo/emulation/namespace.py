@@ -26,7 +26,7 @@ __all__ = [
 
 _MNT_DETACH = 2
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCGIFMTU, _SIOCETHTOOL = 0x8913, 0x8914, 0x8921, 0x8946
-_IFF_UP = 0x1
+_IFF_UP, _IFF_RUNNING = 0x1, 0x40
 _ETH_P_ALL, _PACKET_OUTGOING = 3, 4  # linux/if_ether.h, linux/if_packet.h
 _TCP_LISTEN = "0A"  # include/net/tcp_states.h
 _ETHTOOL_GLINK = 0x0A
@@ -118,6 +118,12 @@ def is_up(interface: str) -> bool:
     """Whether an interface is switched on, with or without carrier."""
     with _control_socket() as sock:
         return bool(_flags(sock, interface) & _IFF_UP)
+
+
+def is_running(interface: str) -> bool:
+    """Whether programs see an interface's carrier, which may be a second after it is there."""
+    with _control_socket() as sock:
+        return bool(_flags(sock, interface) & _IFF_RUNNING)
 
 
 def carrier(interface: str) -> bool:
