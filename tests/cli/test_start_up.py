@@ -47,7 +47,7 @@ def heavy_modules(*lines: str) -> list[str]:
 def test_words_that_need_no_heavy_module_import_none() -> None:
     lines = [
         "--help", "", "list", "list --format json", "status", "paths h0 h5 --plan lab", "topo show paper",
-        "topo draw lab", "doctor --help", "down --help", *(f"{word} --help" for word in commands()),
+        "topo draw lab", "course page 1", "doctor --help", "down --help", *(f"{word} --help" for word in commands()),
     ]  # fmt: skip
     assert heavy_modules(*lines) == [f"{line} imports".lstrip() for line in lines]
 

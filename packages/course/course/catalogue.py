@@ -1,13 +1,27 @@
 """The labs by number, in the order in which a course takes them."""
 
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from course.exercise import Exercise
 from course.labs import NAMES, name_of
 
-LABS: dict[int, Exercise] = {
-    number: import_module(f"course.labs.{name}.tests").LAB for number, name in enumerate(NAMES, 1)
-}
+
+class _Labs(Mapping[int, Exercise]):
+    """Each lab is imported when it is asked for: all of them take two seconds."""
+
+    def __getitem__(self, number: int) -> Exercise:
+        lab: Exercise = import_module(f"course.labs.{NAMES[number - 1]}.tests").LAB
+        return lab
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(1, len(NAMES) + 1))
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
+LABS = _Labs()
 
 
 def find(word: str) -> Exercise:
