@@ -69,6 +69,21 @@ def test_a_small_packet_counts_as_1024_bytes() -> None:
     assert [len(sack_by(bench, packet)) for packet in sent[:5]] == [0, 0, 0, 0, 1]
 
 
+def test_what_was_refused_is_sent_again_from_the_oldest_gap_on() -> None:
+    """The second MRC paper (arXiv:2606.18170): a retransmission takes the oldest gap first. New data waits."""
+    bench = Bench(congestion="fixed_window")
+    sent = bench.write(12)
+    nacks = []
+    for psn in (9, 2, 5):
+        bench.to_b(sent[psn].trimmed())
+        nacks += bench.answers(NACK)
+    bench.post(3)
+    bench.to_a(*nacks)
+    again = bench.writes()
+    assert [(packet.psn, packet.retransmission) for packet in again[:3]] == [(2, True), (5, True), (9, True)]
+    assert [packet.psn for packet in again[3:]] == [12, 13, 14]
+
+
 @pytest.mark.parametrize("timestamps", [False, True])
 def test_received_bytes_are_the_datagrams_and_40_each_rounded_up(timestamps: bool) -> None:
     """UEC 3.6.13.9, and what MRC-Client's requester takes off its bytes in flight."""
