@@ -260,7 +260,8 @@ class ActionEmitter(StatementEmitter):
             if place in targets:
                 lines.append(f"jump_{place}:;")
             made = self.primitive(primitive, action)
-            if primitive.op.startswith("_jump") and primitive.args[-1].value <= place:
+            target = primitive.args[-1] if primitive.op.startswith("_jump") else None
+            if isinstance(target, Const) and target.value <= place:
                 made = [line.replace("goto", f"if (back++ < {JUMPS_BACK_MAX}) goto") for line in made]
             lines += [f"    {line}" for line in made]
         lines += [f"jump_{target}:;" for target in sorted(targets) if target >= len(primitives)]
