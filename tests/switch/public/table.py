@@ -46,7 +46,7 @@ REPOSITORIES = (
     Repository("behavioral-model", "all"),
     Repository("p4-guide", "all"),
     Repository("4ward", "all"),
-    Repository("p4c", "v1model samples", "testdata/p4_16_samples/*.p4"),
+    Repository("p4c", "v1model samples", "testdata/p4_16_samples/**/*.p4"),
 )  # fmt: skip
 
 

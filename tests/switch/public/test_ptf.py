@@ -79,7 +79,7 @@ def output_of(namespace: Namespace, suite: Path, program: Path, library: Path, f
             timer.start()
             printed, _ = process.communicate()
             timer.cancel()
-    return printed
+    return str(printed)
 
 
 @pytest.mark.root

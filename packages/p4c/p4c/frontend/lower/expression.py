@@ -162,6 +162,7 @@ def validity(cx: LowerContext, value: values.Value, span: SourceSpan) -> Scalar:
             raise RefusalError(message, span)
         index, valid = keep(cx, value.index, span), constant(0, BOOL)
         for place, whole in enumerate(value.stack.elements):
+            assert isinstance(whole, values.HeaderValue | values.UnionValue)
             element: values.Value = whole
             if isinstance(whole, values.UnionValue) and value.member:
                 element = whole.members[value.member]
