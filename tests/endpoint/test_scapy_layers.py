@@ -18,6 +18,10 @@ from scapy.packet import Packet, Raw
 
 from endpoint import scapy as layers
 from endpoint.nic import frame, icrc, wire
+from endpoint.nic.config import ConfigError
+from endpoint.nic.wire import Opcode
+from tests.helpers.dissector import build, dissected, number, tshark
+from tests.helpers.transport import Bench
 
 U7, U8, U15, U16, U24, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (7, 8, 15, 16, 24, 32, 64))
 S16 = st.integers(-(2**15), 2**15 - 1)
@@ -208,16 +212,6 @@ def test_both_udp_ports_and_the_baseline_are_decoded():
         assert (seen[layers.Reth].va, seen[layers.ImmDt].immediate, seen[Raw].load) == (4, 3, b"data")
 
 
-pytest.importorskip("scapy", reason="needs the optional package scapy")
-
-
-from endpoint import scapy as layers
-from endpoint.nic import wire
-from endpoint.nic.config import ConfigError
-from endpoint.nic.wire import Opcode
-from tests.helpers.dissector import build, dissected, number, tshark
-from tests.helpers.transport import Bench
-
 DIALECTS = ("default", "mrc-client")
 EV = 0x0001C003
 GOOD = 1  # of the field `mrc.icrc.status`
@@ -268,10 +262,10 @@ def test_scapy_reads_ev_operation_and_ports_and_builds_the_same_bytes(dialect: s
     assert (seen["request"][layers.Erth].op, seen["response"][layers.Eeth].op) == (1, 1)
     assert seen["response"][layers.Eeth].ports() == [1, 2]
     assert seen["ports"][layers.Erth].ports() == [2]
-    for name, frame in frames.items():
-        assert bytes(seen[name]) == frame
-        icrc = seen[name][layers.Mrc].icrc
-        assert icrc == struct.unpack(">I" if dialect == "mrc-client" else "<I", frame[-4:])[0]
+    for name, built in frames.items():
+        assert bytes(seen[name]) == built
+        check = seen[name][layers.Mrc].icrc
+        assert check == struct.unpack(">I" if dialect == "mrc-client" else "<I", built[-4:])[0]
 
 
 def test_scapy_refuses_a_dialect_that_is_none_and_keeps_the_one_it_has() -> None:

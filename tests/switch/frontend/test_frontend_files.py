@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from p4c.frontend import CompileError, compile_program
 from p4c.frontend.cache import SOURCE_BYTES_MAX
 from p4c.frontend.compilation import Compilation
-from p4c.frontend.diagnostics import CompileError, Diagnostics
+from p4c.frontend.diagnostics import Diagnostics
 from p4c.frontend.parse.lexer import TOKENS_MAX, integer, tokenize
 from p4c.frontend.parse.preprocessor import STANDARD_INCLUDE, Preprocessor
 from p4c.frontend.parse.tokens import PLACE

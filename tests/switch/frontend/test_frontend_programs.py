@@ -1,4 +1,4 @@
-"""Programs compiled: small ones by their packets, bad ones by their messages, random ones beside p4c and the specification."""
+"""Whole programs: small ones by their packets, bad ones by their messages, random ones beside p4c and arithmetic."""
 
 import contextlib
 import json
@@ -19,7 +19,6 @@ from p4c.frontend.compilation import Compilation
 from p4c.frontend.diagnostics import PHASES
 from p4c.frontend.parse import ast
 from p4c.model import UnsupportedError, load
-from p4c.model.errors import UnsupportedError
 from switch.engine import Engine, PortConfig
 from switch.native.engine import NativeEngine
 from switch.p4rt.bindings import p4info_pb2
