@@ -31,9 +31,9 @@ ROLES_MAX = 64
 """Of one device, beside the default role. A role that had a primary is remembered without a stream, since the
 specification compares later election ids with the highest that ever was, until a new role needs its place."""
 ROLE_NAME_BYTES_MAX = 256
-HANDOVERS_MAX, HANDOVER_S = 20, 0.01
-"""How often a stream whose election id is in use waits, and how long: a controller that opens its next stream at once,
-as the PTF tests of p4lang's tutorials do, may be heard before the end of its last one."""
+HANDOVER_S = 0.2
+"""For which a stream waits for the end of the one that has its election id: a controller that opens its next stream at
+once, as the PTF tests of p4lang's tutorials do, may be heard before the end of its last one."""
 
 Client = Hashable
 
@@ -59,10 +59,10 @@ class Arbitration:
         self._roles: dict[str, _Role] = {}  # those without a stream in the order in which their last one ended
         self._role_of: dict[Client, str] = {}
 
-    def in_use(self, client: Client, role: str, election_id: int | None) -> bool:
-        """Whether another live stream of the role has this id."""
+    def holder(self, client: Client, role: str, election_id: int | None) -> Client | None:
+        """Another live stream of the role that has this id."""
         clients = self._roles[role].clients if role in self._roles and election_id is not None else {}
-        return any(taken == election_id for other, taken in clients.items() if other != client)
+        return next((other for other, taken in clients.items() if taken == election_id and other != client), None)
 
     def update(self, client: Client, role: str, election_id: int | None) -> list[Notification]:
         """A MasterArbitrationUpdate of `client`. Raises P4RuntimeError, with which its stream must end."""
@@ -70,7 +70,7 @@ class Arbitration:
         if known is not None and known != role:
             raise unready(f"role {role!r} differs from {known!r}, with which this stream began; open another stream")
         state = self._roles.get(role) or self._new_role(role)
-        if self.in_use(client, role, election_id):
+        if self.holder(client, role, election_id) is not None:
             raise invalid(
                 f"election id {election_id} is in use by another live controller of role {role!r}; "
                 f"in use: {choices(sorted(i for i in state.clients.values() if i is not None))}"
@@ -253,6 +253,8 @@ class StreamClient:
         self.device: Device | None = None
         self.outgoing: asyncio.Queue[Any] = asyncio.Queue()
         self.ended: asyncio.Future[P4RuntimeError] = loop.create_future()
+        self.gone: asyncio.Future[None] = loop.create_future()
+        """Done when its device has no more of it."""
 
     def send(self, message: Any) -> None:
         """Send a message that the client must not miss; a client that does not read is cut off."""
@@ -364,10 +366,10 @@ class Streams:
         if update.HasField("role") and update.role.HasField("config"):
             raise invalid(f"role {update.role.name!r}: role configurations are not supported; leave role.config unset")
         role = (update.role.name or numbered_role(update.role.id)) if update.HasField("role") else ""
-        number, handovers = election_id(update), 0
-        while handovers < HANDOVERS_MAX and self.arbiter(client.device).in_use(client, role, number):
-            handovers += 1
-            await asyncio.sleep(HANDOVER_S)
+        number = election_id(update)
+        holder = self.arbiter(client.device).holder(client, role, number)
+        if isinstance(holder, StreamClient):
+            await asyncio.wait({holder.gone}, timeout=HANDOVER_S)
         self._notify(client.device, self.arbiter(client.device).update(client, role, number))
         store = loaded(client.device)
         if store is not None and self.arbiter(client.device).is_primary(client):
@@ -398,6 +400,7 @@ class Streams:
         arbiter = self._arbitration.get(device.device_id)
         if arbiter is not None:
             self._notify(device, arbiter.disconnect(client))
+        client.gone.set_result(None)
 
     # --- packets ----------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,8 @@ class _Labs(Mapping[int, Exercise]):
     """Each lab is imported when it is asked for: all of them take two seconds."""
 
     def __getitem__(self, number: int) -> Exercise:
+        if number not in range(1, len(NAMES) + 1):
+            raise KeyError(number)
         lab: Exercise = import_module(f"course.labs.{NAMES[number - 1]}.tests").LAB
         return lab
 
