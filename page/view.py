@@ -61,7 +61,7 @@ def plan_view(plan: Plan) -> View:
 
 def replay_view(runs: Sequence[Path]) -> View:
     """Recorded runs, from their folders. ValueError when a folder lacks its plan."""
-    options = [run_options(run) for run in runs]
+    options = [plain_file.read_object(run / "options.json") for run in runs]
     plans = [running_plan(run, own) for run, own in zip(runs, options, strict=True)]
     titles = [title(own) for own in options]
     what = " against ".join(titles)
@@ -71,11 +71,6 @@ def replay_view(runs: Sequence[Path]) -> View:
 
 def title(options: Mapping[str, Any]) -> str:
     return f"{options.get('scenario', 'run')}, {options.get('transport', '')}, seed {options.get('seed', '?')}"
-
-
-def run_options(run: Path) -> dict[str, Any]:
-    """`options.json` of a run."""
-    return plain_file.read_object(run / "options.json")
 
 
 def running_plan(run: Path, options: Mapping[str, Any]) -> Plan:

@@ -87,11 +87,6 @@ def no_change(text: str, seed: int) -> str:
     return text
 
 
-def no_files(seed: int) -> dict[str, str]:
-    """No file beside the starter."""
-    return {}
-
-
 @dataclass(frozen=True)
 class Exercise:
     """`file` is the name of the student's file in `mylab/`; `fill` puts a student's own values into the starter.
@@ -107,7 +102,7 @@ class Exercise:
     file: str
     tests: Sequence[Test]
     fill: Callable[[str, int], str] = no_change
-    extra: Callable[[int], dict[str, str]] = no_files
+    extra: Callable[[int], dict[str, str]] = lambda seed: {}
     solve: Callable[[str, int], str] = no_change
     answers: bool = False
 

@@ -137,16 +137,16 @@ def place(rng: Random, plan: Plan, kind: FaultKind, level: int, hot: Host, taken
     names: dict[str, str] = {}
     match kind.name:
         case "dead-cable" | "flapping-cable":
-            component = _pick(rng, plan, [*_fabric_cables(plan), *_edge_cables(plan)], taken)
+            component = _pick(rng, plan, [*_cables(plan), *_cables(plan, Host)], taken)
             if kind.name == "flapping-cable":
                 numbers = {"down_s": round(rng.uniform(0.4, 0.9), 3), "up_s": round(rng.uniform(1.5, 3.0), 3)}
         case "nic-port-down":
             component = _pick(rng, plan, [f"{h}.p{n}" for h in plan.hosts() for n in range(plan.planes)], taken)
         case "one-way-loss":
-            component = _pick(rng, plan, _directions(_fabric_cables(plan)), taken)
+            component = _pick(rng, plan, _directions(_cables(plan)), taken)
             numbers = {"percent": round(rng.uniform(*LOSS_PERCENT[level]), 2), "seed": rng.getrandbits(32)}
         case "wrong-rate" | "slow-port":
-            cables = _fabric_cables(plan)
+            cables = _cables(plan)
             component = _pick(rng, plan, cables if kind.name == "wrong-rate" else _directions(cables), taken)
             carried_bps = LOADS[level] * plan.links.host_rate_bps * plan.hosts_per_leaf / plan.spines
             numbers = {"mbps": round(rng.uniform(*RATE_SHARE[level]) * carried_bps / 1e6, 2)}
@@ -173,7 +173,7 @@ def place(rng: Random, plan: Plan, kind: FaultKind, level: int, hot: Host, taken
             component = _pick(rng, plan, [host.name for host in plan.hosts()], taken)
             names = {"via": _pick(rng, plan, [s.name for s in plan.switches() if s.role == "spine"], taken)}
         case "swapped-cables":
-            component = _pick(rng, plan, _fabric_cables(plan), taken)
+            component = _pick(rng, plan, _cables(plan), taken)
             lower, upper = (plan.switch_node(name) for name in component.split("-"))
             others = [spine(upper.plane, n).name for n in range(plan.spines) if n != upper.index]
             names = {"other": f"{lower}-{_pick(rng, plan, others, taken)}"}
@@ -193,7 +193,7 @@ def _oddity(rng: Random, plan: Plan, name: str, at_s: float, taken: set[str]) ->
     if name == "drained":
         spines = [switch.name for switch in plan.switches() if switch.role == "spine"]
         return Oddity(name, _pick(rng, plan, spines, taken), 0.5)
-    component = _pick(rng, plan, _fabric_cables(plan), taken)
+    component = _pick(rng, plan, _cables(plan), taken)
     if name == "old-loss":
         first, second = component.split("-")
         return Oddity(name, f"{first}>{second}", at_s, round(rng.uniform(20, 40), 1))
@@ -213,16 +213,13 @@ def _pick(rng: Random, plan: Plan, choices: Sequence[str], taken: set[str]) -> s
 
 
 def _free_cables(rng: Random, plan: Plan, taken: set[str], count: int) -> list[str]:
-    free = [name for name in _fabric_cables(plan) if not nodes_of(plan, name) & taken]
+    free = [name for name in _cables(plan) if not nodes_of(plan, name) & taken]
     return rng.sample(free, min(count, len(free)))
 
 
-def _fabric_cables(plan: Plan) -> list[str]:
-    return [f"{link.a.node}-{link.b.node}" for link in links(plan) if isinstance(link.a.node, Switch)]
-
-
-def _edge_cables(plan: Plan) -> list[str]:
-    return [f"{link.a.node}-{link.b.node}" for link in links(plan) if isinstance(link.a.node, Host)]
+def _cables(plan: Plan, lower: type[Host | Switch] = Switch) -> list[str]:
+    """By name: those between switches, or those of hosts."""
+    return [f"{link.a.node}-{link.b.node}" for link in links(plan) if isinstance(link.a.node, lower)]
 
 
 def _directions(cables: Sequence[str]) -> list[str]:

@@ -126,7 +126,7 @@ def forwards(name: str, expected: str, draw: Draw, more: str = "") -> Callable[[
             bench.send(1, sent.packed())
             left = bench.out()
             frames = [(out.port, read(out.frame)) for out in left]
-            if frames == ([] if want is None else [want_of(want)]):
+            if frames == ([] if want is None else [(want[0], read(want[1].packed()))]):
                 right += 1
             elif wrong is None:
                 told = f"sent {sent.description}, ether type {sent.ether_type:#06x}, version {sent.version};"
@@ -138,10 +138,6 @@ def forwards(name: str, expected: str, draw: Draw, more: str = "") -> Callable[[
         return TestOutcome(True, expected, f"{right} of {PACKETS} packets do", (gate,))
 
     return run
-
-
-def want_of(want: tuple[int, BenchFrame]) -> tuple[int, BenchFrame | None]:
-    return want[0], read(want[1].packed())
 
 
 def cause(sent: BenchFrame, want: tuple[int, BenchFrame] | None, frames: list[tuple[int, BenchFrame | None]]) -> str:

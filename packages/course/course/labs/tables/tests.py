@@ -14,7 +14,7 @@ from course.box.box import BoxError
 from course.exercise import Exercise, StudentWork, Test
 from course.labs.tables.rows import TableRow, installed, others, student_rows
 from course.labs.usids.naming import named
-from course.labs.usids.questions import BLOCKS
+from course.labs.usids.questions import BLOCKS, plan_text
 from course.result import Gate, TestOutcome, judged
 from running.tracing import Explanation, Journey, data_frame, follow, outer_destination
 from switch import PortConfig
@@ -347,15 +347,6 @@ def grown(work: StudentWork) -> TestOutcome:
     )
 
 
-def plan_text(seed: int) -> str:
-    """The plan as a plan file, for `./lab topo draw`."""
-    plan = own_plan(seed)
-    return (
-        f'name = "tables"\n\n[fabric]\nplanes = {plan.planes}\nleaves = {plan.leaves}\nspines = {plan.spines}\n'
-        f'hosts_per_leaf = {plan.hosts_per_leaf}\n\n[srv6]\nusid_block = "{plan.usid_block}"\n'
-    )
-
-
 LAB = Exercise(
     number=3,
     name="tables",
@@ -373,5 +364,5 @@ LAB = Exercise(
         Test("another", "another plan without another line", 2, another),
         Test("grown", "a fabric that grows only adds rows", 2, grown),
     ),
-    extra=lambda seed: {"tables.toml": plan_text(seed)},
+    extra=lambda seed: {"tables.toml": plan_text(own_plan(seed))},
 )

@@ -34,11 +34,10 @@ def draw_plan(seed: int) -> Plan:
     return Plan("usids", planes, leaves, spines, rng.choice((2, 3)), usid_block=block)
 
 
-def plan_text(seed: int) -> str:
-    """The plan as a plan file, for `./lab topo draw`."""
-    plan = draw_plan(seed)
+def plan_text(plan: Plan) -> str:
+    """A student's plan as a plan file, for `./lab topo draw`."""
     return (
-        'name = "usids"\n\n[fabric]\n'
+        f'name = "{plan.name}"\n\n[fabric]\n'
         f"planes = {plan.planes}\nleaves = {plan.leaves}\nspines = {plan.spines}\n"
         f"hosts_per_leaf = {plan.hosts_per_leaf}\n"
         f'\n[srv6]\nusid_block = "{plan.usid_block}"\n'

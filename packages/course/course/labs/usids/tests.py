@@ -9,7 +9,7 @@ from common.quoting import command
 from course.box.box import BoxError
 from course.exercise import Exercise, StudentWork, Test, typed
 from course.labs.usids.naming import named
-from course.labs.usids.questions import ASKED, Question, plan_text, questions
+from course.labs.usids.questions import ASKED, Question, draw_plan, plan_text, questions
 from course.result import Gate, TestOutcome
 from topo import Plan
 from topo.address import address_usids
@@ -127,7 +127,7 @@ LAB = Exercise(
     file="usids.py",
     tests=tuple(Test(name, title, 1, answered(name)) for name, (title, _) in ASKED.items()),
     fill=fill,
-    extra=lambda seed: {"usids.toml": plan_text(seed)},
+    extra=lambda seed: {"usids.toml": plan_text(draw_plan(seed))},
     solve=solve,
     answers=True,
 )
