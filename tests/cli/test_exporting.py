@@ -89,13 +89,6 @@ def sonic_table(text: str) -> tuple[ipaddress.IPv6Network, Table]:
     return ipaddress.IPv6Network(own.partition("|")[2]), table
 
 
-def shifted(address: ipaddress.IPv6Address) -> ipaddress.IPv6Address:
-    """uN, RFC 9800: what stands behind the active uSID moves up by its 16 bits."""
-    value = int(address)
-    block, rest = value >> 96 << 96, value & (1 << 96) - 1
-    return ipaddress.IPv6Address(block | rest << 16 & (1 << 96) - 1)
-
-
 @pytest.mark.parametrize("plan", [PLAN, *SMALL.values()], ids=["tiny", *SMALL])
 @pytest.mark.parametrize(("form", "read"), [(frr, frr_table), (sonic, sonic_table)], ids=["frr", "sonic"])
 def test_packets_follow_the_exported_routes_along_every_path(form, read, plan) -> None:
@@ -107,7 +100,9 @@ def test_packets_follow_the_exported_routes_along_every_path(form, read, plan) -
         while isinstance(here.node, Switch):
             own, table = read_tables[here.node]
             if address in own:
-                address = shifted(address)
+                # uN, RFC 9800: what stands behind the active uSID moves up by its 16 bits.
+                block, rest = int(address) >> 96 << 96, int(address) & (1 << 96) - 1
+                address = ipaddress.IPv6Address(block | rest << 16 & (1 << 96) - 1)
             matching = [prefix for prefix in table if address in prefix]
             (port,) = table[max(matching, key=lambda prefix: prefix.prefixlen)]
             crossed.append((here.node, port))

@@ -300,10 +300,6 @@ def stalled(run: Run, spans: Sequence[tuple[float, float]], who: Sequence[str] =
     return Run(sorted(lines, key=lambda line: int(line["t_ns"])))
 
 
-def unjournalled(run: Run) -> Run:
-    return Run([line for line in run.lines if line["kind"] != "stall"])
-
-
 # --- what a stall is ----------------------------------------------------------------------------------------------
 
 
@@ -352,7 +348,8 @@ def test_a_stall_explains_what_a_fault_seems_to_cost(made_up, length_ms, cost, e
     finding = checks.fault_cost()(run)
     assert finding.figures["mean_round_trips"] == pytest.approx(cost)
     assert finding.figures["error_round_trips"] == pytest.approx(explained)
-    assert checks.fault_cost()(unjournalled(run)).holds is without
+    unjournalled = Run([line for line in run.lines if line["kind"] != "stall"])
+    assert checks.fault_cost()(unjournalled).holds is without
 
 
 def test_a_stall_in_another_step_changes_nothing(made_up: Build) -> None:

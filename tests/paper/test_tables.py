@@ -458,11 +458,6 @@ FIRST = "This is the short form (--short): its runs last seconds and only show t
 JUDGEMENTS = (*JUDGED, NOT_RUN, POWERLESS, "judged:", "calibrat", "agrees", "opposite", "order holds", "difference")
 
 
-def begins(text: str) -> str:
-    """The first lines, as one."""
-    return " ".join(" ".join(text.splitlines()[:8]).split())
-
-
 def made(task: FigureTask) -> Row:
     """A row with all numbers and curves that the figure asks for."""
     figure = catalogue.find(task.figure)
@@ -482,7 +477,7 @@ def test_the_short_form_says_that_no_number_counts_and_judges_none(names, tmp_pa
     told = "\n".join(line for line in capsys.readouterr().out.splitlines() if not line.startswith("["))
     made_there = tmp_path / "reproduction-short"
     html, content = ((made_there / f"reproduction.{kind}").read_text() for kind in ("html", "json"))
-    assert begins(told).startswith(FIRST)
+    assert " ".join(" ".join(told.splitlines()[:8]).split()).startswith(FIRST)
     assert FIRST in html.partition("<h2")[0]
     assert content.lstrip("{\n ").startswith('"short": true')
     for text in (told, content, html.partition("<body>")[2]):

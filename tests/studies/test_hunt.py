@@ -387,12 +387,8 @@ def test_an_exception_inside_a_run_is_something_found(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("running.worlds.simulated.SimulatedWorld.wait_until", fail)
     assert attempt(draw(1)).broken == {
-        "exception KeyError in fail": "test_hunt.py:" + line_of(fail) + ": 'no such peer'"
+        "exception KeyError in fail": f"test_hunt.py:{fail.__code__.co_firstlineno + 1}: 'no such peer'"
     }
-
-
-def line_of(function: Callable[..., object]) -> str:
-    return str(function.__code__.co_firstlineno + 1)
 
 
 def test_what_is_found_is_a_scenario_that_runs_by_itself(tmp_path: Path) -> None:

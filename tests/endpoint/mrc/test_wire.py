@@ -407,15 +407,11 @@ def test_answers_without_an_outer_header_and_with_other_macs_complete_a_write() 
     assert [done.status.value for done in bench.completions()] == ["success"]
 
 
-def with_other_check(packet: Packet) -> Packet:
-    """With four other bytes in place of the ICRC: the check of a NIC that reads the rule otherwise."""
-    return Packet(packet.port, packet.frame[:-4] + bytes(byte ^ 0x5A for byte in packet.frame[-4:]))
-
-
 @pytest.mark.parametrize("routed", [False, True])
 def test_a_check_of_another_kind_is_dropped_and_counted(routed: bool) -> None:
     bench = Bench()
-    sent = [with_other_check(packet) for packet in bench.write(2)]
+    # Four other bytes in place of the ICRC: the check of a NIC that reads the rule otherwise.
+    sent = [Packet(p.port, p.frame[:-4] + bytes(byte ^ 0x5A for byte in p.frame[-4:])) for p in bench.write(2)]
     if routed:
         sent = [Packet(packet.port, with_routing(packet.frame, 1)) for packet in sent]
     bench.to_b(*sent)

@@ -14,15 +14,11 @@ from running.parallel.one_machine import OneMachine, ProcessManager, remove_left
 from tests.helpers.mpi_run import needs_mpi
 
 
-def words(answer: bytes) -> dict[str, str]:
-    return dict(word.partition("=")[::2] for word in answer.decode().split())
-
-
 def asked(manager: ProcessManager, rank: int, line: str) -> dict[str, str]:
     ((to, answer),) = manager.answers(rank, f"cmd={line}\n".encode())
     assert to == rank
     assert answer.endswith(b"\n")
-    return words(answer)
+    return dict(word.partition("=")[::2] for word in answer.decode().split())
 
 
 @needs_mpi

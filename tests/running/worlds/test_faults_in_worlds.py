@@ -173,9 +173,10 @@ def any_order(world: World, told: list[Any]) -> None:
                 continue
             world.active.undo(in_force.pop(action % len(in_force)))
         else:
-            held = _held(in_force, action)
+            held = make_fault(TINY, *action) in in_force
             if held:
-                _refused(world, action)
+                with pytest.raises((ValueError, RuntimeError), match="is in force already; undo it first"):
+                    world.active.inject(*action)
             fault = None if held else world.active.inject(*action)
             if fault is not None and VERBS[fault.verb].lasting:
                 in_force.append(fault)
@@ -185,15 +186,6 @@ def any_order(world: World, told: list[Any]) -> None:
         world.active.undo(in_force.pop(len(in_force) // 2))
         assert seen(world) == meant(world, in_force)
     assert world.verify() == 0
-
-
-def _held(in_force: list[Fault], action: tuple[str, str, float | None, int]) -> bool:
-    return make_fault(TINY, *action) in in_force
-
-
-def _refused(world: World, action: tuple[str, str, float | None, int]) -> None:
-    with pytest.raises((ValueError, RuntimeError), match="is in force already; undo it first"):
-        world.active.inject(*action)
 
 
 @given(told=actions)
