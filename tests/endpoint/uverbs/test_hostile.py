@@ -72,6 +72,12 @@ def works(one: End, other: End) -> None:
     assert [completion.status for completion in one.cq.wait(20)] == [mrclab.WCStatus.SUCCESS]
 
 
+def take_all(end: End) -> None:
+    """Read until the agent ends it, or says nothing more."""
+    while end.context._connection.receive(20):
+        pass
+
+
 def request(**changes: int) -> bytes:
     values = dict.fromkeys(uverbs.Request._fields, 0) | {"length": 1} | changes
     return uverbs.pack_requests([uverbs.Request(**values)])
@@ -143,8 +149,7 @@ def test_a_queue_that_is_overrun_on_purpose_ends_its_owner(mrc):
     row = uverbs.Request(1, 0, target.mr.addr, greedy.qp.qp_num, 8, greedy.mr.lkey, target.mr.rkey, 0, uverbs.WRITE)
     greedy.context._connection.post([row] * 200)
     with pytest.raises(mrclab.DeviceGoneError, match="no room"):
-        while greedy.context._connection.receive(20):
-            pass  # until the agent ends it, or says nothing more
+        take_all(greedy)
     works(one, other)
 
 
