@@ -1,11 +1,11 @@
-"""Lines of sampled packets, and which bytes of a message have landed."""
+"""What a frame says, read from frames that Scapy makes; and sampled lines, of whatever bytes arrive."""
 
 from collections.abc import Callable, Mapping
 from ipaddress import IPv6Address
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from benchmarks.rig.profiles import profile as example
 from endpoint import packet_sampling
@@ -14,7 +14,6 @@ from endpoint.group import WorkloadGroup
 from endpoint.nic.dialect import DEFAULT
 from endpoint.packet_sampling import LINES_MAX, ONE_IN, SECOND_NS, PacketSampler
 from endpoint.profile import NicProfile, parse
-from endpoint.region import Landed
 from tests.helpers.workload_fake import FakeClient, FakeNet
 
 pytest.importorskip("scapy", reason="needs the optional package scapy")
@@ -167,50 +166,3 @@ def test_the_queue_pairs_of_a_workload_are_forgotten_with_their_open_packets_whe
     groups[1].remove()
     assert not sampler._qps
     assert not sampler._open
-
-
-ROOM = 12
-RANGES = st.tuples(st.integers(0, ROOM - 1), st.integers(1, 6)).map(lambda one: (one[0], min(ROOM, one[0] + one[1])))
-
-
-@settings(max_examples=1000)
-@given(st.lists(st.tuples(st.booleans(), RANGES), max_size=12))
-def test_it_knows_of_each_byte_whether_it_came_once(steps: list[tuple[bool, tuple[int, int]]]) -> None:
-    """True is always right. Once a byte came twice, False may also be said of a range beside it, that packet's rest."""
-    landed, came = Landed(), [0] * ROOM
-    twice = False
-    for takes, (start, end) in steps:
-        if takes:
-            once = all(number == 1 for number in came[start:end])
-            got = landed.take(start, end)
-            assert got == once or (twice and once), (start, end, came)
-            came[start:end] = [0] * (end - start)
-        else:
-            landed.add(start, end)
-            came[start:end] = [number + 1 for number in came[start:end]]
-            twice = twice or max(came) > 1
-
-
-@given(st.permutations(range(30)))
-def test_packets_of_a_message_are_one_range_in_any_order(order: list[int]) -> None:
-    landed = Landed()
-    for number in order:
-        assert len(landed) <= 16
-        landed.add(number * 100, number * 100 + 100)
-    assert len(landed) == 1
-    assert landed.take(0, 3000)
-    assert len(landed) == 0
-
-
-def test_a_hole_and_a_byte_that_came_twice_are_found_once() -> None:
-    landed = Landed()
-    landed.add(0, 10)
-    landed.add(11, 20)
-    assert not landed.take(0, 20)
-    for start in (0, 5, 10):
-        landed.add(start, start + 10)  # the second one overlaps
-    assert not landed.take(0, 20)
-    landed.add(0, 20)
-    assert landed.take(5, 15)
-    assert not landed.take(0, 20)
-    assert len(landed) == 0
