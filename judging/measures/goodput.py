@@ -93,11 +93,11 @@ def of_phase(run: Run, phase: Span | None) -> float | None:
 
 
 def sliding(run: Run, window_ns: int, every_ns: int, span: Span) -> tuple[Floats, Floats]:
-    """Instants (ns) in a span, and the mean goodput of a window around each, bit/s: no edge of a bin falls into a step
-    here and between two steps there."""
-    half = min(window_ns, span.length_ns) / 2
-    times = np.arange(span.start_ns + half, span.stop_ns - half + 1, every_ns, dtype=float)
-    return times, (acknowledged(run, times + half) - acknowledged(run, times - half)) * 8 * SECOND_NS / (2 * half or 1)
+    """Instants (ns) in a span, and the mean goodput of the window before each, bit/s: no edge of a bin falls into a
+    step here and between two steps there, and no dip begins before its cause."""
+    window_ns = min(window_ns, span.length_ns)
+    times = np.arange(span.start_ns + window_ns, span.stop_ns + 1, every_ns, dtype=float)
+    return times, (acknowledged(run, times) - acknowledged(run, times - window_ns)) * 8 * SECOND_NS / (window_ns or 1)
 
 
 def series(run: Run, bin_ns: int, span: Span, hosts: Sequence[str] | None = None) -> tuple[Floats, Floats]:

@@ -260,11 +260,11 @@ def plane_load(run: Run) -> str:
     mark_faults(axes, run)
     mark_stalls(axes, run)
     every_ns = drawable(span, recovery.bin_ns(run) // 4)
-    half = min(max(recovery.window_ns(run), every_ns), span.length_ns) / 2
-    times = np.arange(span.start_ns + half, span.stop_ns - half + 1, every_ns, dtype=float)
-    before = planes.curves(run, times - half)
-    for plane, sent in planes.curves(run, times + half).items():
-        rates = (sent - before[plane]) * 8e9 / (2 * half or 1) / run.rate_unit[1]
+    window_ns = min(max(recovery.window_ns(run), every_ns), span.length_ns)
+    times = np.arange(span.start_ns + window_ns, span.stop_ns + 1, every_ns, dtype=float)
+    before = planes.curves(run, times - window_ns)
+    for plane, sent in planes.curves(run, times).items():
+        rates = (sent - before[plane]) * 8e9 / (window_ns or 1) / run.rate_unit[1]
         at = (times - run.start_ns) / run.unit[1]
         axes.plot(at, rates, color=PLANES[plane % len(PLANES)], linewidth=1.2, label=f"plane {plane}")
     finish(axes, run, f"sent, {run.rate_unit[0]}")

@@ -28,7 +28,7 @@ RECOVERY = (
 )
 GOODPUT = (
     "Bytes acknowledged to all hosts together, in windows of ten base round trips. Where jobs train, the bold line is "
-    "the mean of a training step. Faults are shaded, stalls are grey."
+    "the mean of a training step. A mean is drawn where its window ends. Faults are shaded, stalls are grey."
 )
 REPLAY = "replay.html"  # written by `page/export.py`
 COMMAND_HEAD = ["host", "command", "ended with", "ran for"]
