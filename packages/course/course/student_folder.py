@@ -48,7 +48,8 @@ class StudentFolder:
 
     def join(self, student: Student) -> None:
         """Make this the folder of a student in a class. CourseError where it has answers to other questions."""
-        here = [lab for lab in LABS.values() if (self.folder / lab.file).exists()]
+        labs = LABS.values() if self.folder.exists() else ()  # to import all takes a while
+        here = [lab for lab in labs if (self.folder / lab.file).exists()]
         for lab in here:
             path = self.folder / lab.file
             if lab.answers and student.other_start(lab.number, plain_file.read_up_to(path).decode(errors="replace")):
