@@ -105,8 +105,6 @@ def test_goodput_is_the_acknowledged_bytes_of_all_hosts_and_plane_load_what_they
     seconds, rates = goodput.series(run, 500_000_000, run.phases["faults"])
     assert rates.min() == pytest.approx(LINE_BPS * 0.5, rel=1e-2)
     assert 14 < seconds[rates.argmin()] < 16
-    at_ns, means = goodput.sliding(run, 10**9, 10**8, run.judged)
-    assert (at_ns[means < LINE_BPS * 0.99].min() - run.start_ns) / 1e9 == pytest.approx(14, abs=0.2), "not before it"
     run = made_up(plane_skew=0.1)
     sent = planes.bytes_sent(run, run.phases["reference"])
     assert sent[1] / sent[0] == pytest.approx(1.1 / 0.9, rel=1e-3)
@@ -325,7 +323,8 @@ def test_a_window_shows_a_dip_of_its_length_in_full_and_steps_as_a_level_line(mo
     for begins in (1_000, 1_013, 1_037):
         times, rates = goodput.sliding(carrying(lambda t_ns, b=begins: not b <= t_ns < b + 100), 100, 25, span)
         assert min(rates) <= 0.13 * max(rates)
-        assert times[np.argmin(rates)] == pytest.approx(begins + 50, abs=13)
+        assert times[np.argmin(rates)] == pytest.approx(begins + 100, abs=13)
+        assert min(times[rates < max(rates)]) > begins, "no dip before its cause"
     _, rates = goodput.sliding(carrying(lambda t_ns: t_ns % 201 < 140), 200, 25, span)
     assert max(rates) - min(rates) <= 0.01 * max(rates)
 
