@@ -64,8 +64,11 @@ def seed_of(given: int | None) -> int:
     return given
 
 
-def add_exercise(parser: argparse.ArgumentParser, *, named: bool = True) -> None:
-    """The lab of the course, where one is named, and the student's folder."""
+def add_exercise(
+    parser: argparse.ArgumentParser, check: Callable[[argparse.Namespace], None], *, named: bool = True
+) -> None:
+    """The lab of the course, where one is named, and the student's folder. `check` is `check_names`' (cli/names.py)."""
+    parser.set_defaults(check=check)
     if named:
         parser.add_argument("lab", metavar="LAB", help="the lab's number or name")
     text = "the folder of work (mylab/)"

@@ -424,7 +424,11 @@ def html(runs: Sequence[Run]) -> str:
         f"<h1>{page.text(title)}</h1>",
         *(page.paragraph(f"{name}: {report.subtitle(run)}", soft=True) for name, run in named),
         page.section("What they show", page.table(["", "", ""], report.finding_rows(findings_between(runs)))),
-        page.section("Goodput", page.paragraph(report.GOODPUT, soft=True), plots.goodput_over_time(named)),
+        page.section(
+            "Goodput",
+            page.paragraph(f"{report.GOODPUT} Faults are named as in {titles[0]}.", soft=True),
+            plots.goodput_over_time(named),
+        ),
         page.section("Training steps", plots.step_times(named)),
         page.section("In numbers", page.table(["", *titles], rows(runs))),
     )

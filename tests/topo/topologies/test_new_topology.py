@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cli import main as cli
+from common.counted import counted
 from running.options import Choices
 from running.runner import prepare
 from running.spec import RunSpec
@@ -21,7 +22,7 @@ from tests.topo.topologies.shapes import on
 from topo.node import Switch, leaf
 from topo.planfile import load_plan
 from topo.topologies import TOPOLOGIES
-from topo.topologies.topology import EV_BASE, Cable, Topology, Way, counted
+from topo.topologies.topology import EV_BASE, Cable, Topology, Way
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check = add(subparsers, "check", check_command, __file__)
-    check.set_defaults(check=check_names)
-    add_exercise(check)
+    add_exercise(check, check_names)
     words = "the file to check (the lab's in mylab/), or names of tests"
     check.add_argument("words", nargs="*", metavar="FILE|TEST", help=words)
     check.add_argument("--reference", action="store_true", help="check the reference instead of your file")
@@ -38,9 +37,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def register_hint(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    hint = add(subparsers, "hint", hint_command, __file__)
-    hint.set_defaults(check=check_names)
-    add_exercise(hint)
+    add_exercise(add(subparsers, "hint", hint_command, __file__), check_names)
 
 
 def check_command(arguments: argparse.Namespace) -> int:

@@ -16,10 +16,9 @@ ACTIONS = ("list", "page", "pack", "join")
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     course = add(subparsers, "course", course_command, __file__)
-    course.set_defaults(check=check_names)
     course.add_argument("action", nargs="?", choices=ACTIONS, default="list", metavar="ACTION", help=", ".join(ACTIONS))
     course.add_argument("lab", nargs="?", metavar="LAB", help="a lab's number or name; join: NAME@KEY")
-    add_exercise(course, named=False)
+    add_exercise(course, check_names, named=False)
     course.add_argument(
         "--for", dest="service", choices=("gradescope",), help="pack: the service that takes the archive"
     )

@@ -12,8 +12,7 @@ from course.commands.names import check_names
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     start = add(subparsers, "start", start_command, __file__)
-    start.set_defaults(check=check_names)
-    add_exercise(start)
+    add_exercise(start, check_names)
     start.add_argument("--student", metavar="NAME", help="your name or number, as the teacher's list has it")
     start.add_argument("--key", metavar="WORD", help="the course key that the teacher gives out (self-study)")
     start.add_argument("--from-stage", action="store_true", help="put the references of earlier labs there as well")

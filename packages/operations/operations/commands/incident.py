@@ -18,6 +18,7 @@ from common.interpreter import become
 from common.quoting import quoted
 from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_error, write_out
+from operations.incident.kind import check_level
 from operations.incident.words import add_tools
 from running import RunDirectory
 from running.directory import RUNS
@@ -33,7 +34,7 @@ SECRET_SEEDS = 1 << 53
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     incident = add(subparsers, "incident", incident_command, __file__)
-    incident.set_defaults(tool=None, json=False, runs=RUNS, check=check_names)
+    incident.set_defaults(tool=None, json=False, runs=RUNS, check=lambda given: check_level(given.level))
     incident.add_argument("--seed", type=int, help="repeat an incident (a secret one each time)")
     incident.add_argument("--level", type=int, default=LEVEL, metavar="1..5", help="how hard it is (1)")
     incident.add_argument(
@@ -75,13 +76,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="the --runs of a person")
         if name == "view":
             parser.add_argument("--export", type=Path, default=Path("incident-view.html"), metavar="FILE")
-
-
-def check_names(arguments: argparse.Namespace) -> None:
-    """ValueError for a level that is none."""
-    from operations.incident.kind import check_level
-
-    check_level(arguments.level)
 
 
 def _common(parser: argparse.ArgumentParser) -> None:
@@ -154,7 +148,7 @@ def _say(arguments: argparse.Namespace, document: dict[str, Any], form: str) -> 
 
 def _kinds(arguments: argparse.Namespace, level: int) -> int:
     from operations.incident import text
-    from operations.incident.kind import check_level, kinds_of
+    from operations.incident.kind import kinds_of
 
     check_level(level)
     rows = [{"kind": kind.name, "component": kind.component, "meaning": kind.meaning} for kind in kinds_of(level)]
@@ -185,7 +179,6 @@ def _scores(arguments: argparse.Namespace) -> int:
 
 def _export(arguments: argparse.Namespace) -> int:
     from operations.incident import openrca
-    from operations.incident.kind import check_level
 
     check_level(arguments.of_level)
     if not 1 <= arguments.seeds <= SEEDS_MAX:

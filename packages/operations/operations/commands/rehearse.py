@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from cli import LONG_S, add, add_json, add_runs, check_workers, handing_over, need_root, want_compiled, workers_for
 from common.plain_file import followed
 from common.terminal.standard_streams import write_error, write_out
+from operations.rehearsal.change import Planned, read
 
 if TYPE_CHECKING:
-    from operations.rehearsal.change import Planned
     from operations.rehearsal.rehearse import RehearsalResult, RehearsedRun
 
 STATUS = {"safe": 0, "not safe": 1, "unknown": 3}
@@ -24,7 +24,7 @@ LONG_SEEDS = 10
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     rehearse = add(subparsers, "rehearse", rehearse_command, __file__)
-    rehearse.set_defaults(check=check_files)
+    rehearse.set_defaults(check=lambda given: read(given.change))
     rehearse.add_argument("change", type=Path, metavar="CHANGE.toml")
     rehearse.add_argument(
         "--against", type=Path, metavar="OTHER.toml", help="the same in another order, on the same seeds"
@@ -42,17 +42,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_json(rehearse)
 
 
-def check_files(arguments: argparse.Namespace) -> None:
-    """ChangeError or OSError for a file that holds no change."""
-    from operations.rehearsal.change import read
-
-    for path in filter(None, (arguments.change, arguments.against)):
-        read(path)
-
-
 def rehearse_command(arguments: argparse.Namespace) -> int:
     from cli import refuse_second_lab
-    from operations.rehearsal.change import read
 
     if not 1 <= arguments.seeds <= SEEDS_MAX:
         raise ValueError(f"--seeds must be between 1 and {SEEDS_MAX} (got {arguments.seeds})")
