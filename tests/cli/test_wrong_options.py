@@ -71,7 +71,7 @@ def test_a_misspelled_or_missing_argument_is_told_and_what_is_no_number_in_one_l
         ("xyzzy", "mrclab: no command 'xyzzy': valid are run, list, "),
         ("paths h0 h0 --plan tiny", "mrclab: paths must be between two hosts (got h0 twice)"),
         ("hints 1", "mrclab: no command 'hints': did you mean ./lab hint?"),
-        ("controller show p0l0 --plan tiny", "controller show: no lab is running: ./lab up starts one; --planned shows"),
+        ("controller show p0l0 --plan tiny", "controller show: no lab is running: ./lab up starts one; --planned"),
     ],
 )
 def test_a_misspelled_name_is_told_with_the_nearest(words: str, told: str, refused) -> None:
