@@ -168,7 +168,7 @@ class MeshEngine(ABC):
         ranks = [] if task.scope is None else self.mesh.awaited(task.scope.call)
         if not ranks or task.scope is None:
             return ""
-        return f": call {task.scope.call[1]} of its group waits for rank {' and '.join(map(str, ranks))}"
+        return f" (call {task.scope.call[1]} of its group waits for rank {' and '.join(map(str, ranks))})"
 
     def _end(self, task: MeshTask, failure: Exception | None) -> None:
         self._remove(task)

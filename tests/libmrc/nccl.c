@@ -1,21 +1,19 @@
 /* Drives NCCL's plugin for MRC over host memory, as NCCL does: rank 0 listens and receives, rank 1 connects and sends.
  *
- * Words: RANK FOLDER PLUGIN DEVICE MESSAGES PARTS PATIENCE DEATH. Every third message is a group of PARTS receives. A rank
- * gives up when nothing moves for PATIENCE seconds, and kills itself at the message of DEATH (RANK:MESSAGE, or -). Further
- * words are not looked at. */
+ * Words: RANK FOLDER PLUGIN DEVICE MESSAGES PARTS DEATH. Every third message is a group of PARTS receives. A rank gives up
+ * when IDLE_MAX turns of a millisecond or more move nothing, and kills itself at the message of DEATH (RANK:MESSAGE, or -). */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "nccl.h"
 
 #include "net.h" /* needs the one above */
 
-enum { SLOTS = NCCL_NET_MAX_REQUESTS, PARTS_MAX = 8, ROOM = (1 << 20) + 4096, ODD = 13 };
+enum { SLOTS = NCCL_NET_MAX_REQUESTS, PARTS_MAX = 8, ROOM = (1 << 20) + 4096, ODD = 13, IDLE_MAX = 10000 };
 static const size_t sizes[] = {0, 1, 127, 1 << 20, 128, 129, 255, 4096, 0, 65537};
 
 struct message {
@@ -27,8 +25,7 @@ static ncclNet_v10_t *net;
 static void *comm, *handle;
 static uint8_t memory[SLOTS * ROOM];
 static struct message messages[SLOTS];
-static int rank, parts, dies_at = -1;
-static double patience_s;
+static int rank, parts, dies_at;
 
 static void told(ncclDebugLogLevel level, unsigned long flags, const char *file, int line, const char *format, ...)
 {
@@ -40,26 +37,17 @@ static void told(ncclDebugLogLevel level, unsigned long flags, const char *file,
     va_end(given);
 }
 
-static double now_s(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + (double)at.tv_nsec / 1e9;
-}
-
-static void leave(void)
+static void leave(int status)
 {
     if (net->deregMr(comm, handle) == ncclSuccess && (rank ? net->closeSend : net->closeRecv)(comm) == ncclSuccess)
         printf("closed\n");
+    exit(status);
 }
 
 static void check(ncclResult_t result, const char *call)
 {
-    if (result == ncclSuccess)
-        return;
-    printf("%s: error %d\n", call, result);
-    leave();
-    exit(4);
+    if (result != ncclSuccess && printf("%s: error %d\n", call, result))
+        leave(4);
 }
 
 #define NCCL(call, ...) check(net->call(__VA_ARGS__), #call)
@@ -67,11 +55,12 @@ static void check(ncclResult_t result, const char *call)
 /* Writes a file whole, or waits until there is one, and reads it. */
 static void meet(const char *name, bool writes, void *data, size_t size)
 {
+    const char *made = rank ? "new-1" : "new-0";
     while (!writes && access(name, F_OK))
         usleep(1000);
-    FILE *file = fopen(writes ? "new" : name, writes ? "w" : "r");
+    FILE *file = fopen(writes ? made : name, writes ? "w" : "r");
     if (!file || (writes ? fwrite(data, 1, size, file) : fread(data, 1, size, file)) != size || fclose(file) ||
-        (writes && rename("new", name)))
+        (writes && rename(made, name)))
         exit(5);
 }
 
@@ -181,7 +170,7 @@ static bool progress(struct message *message)
 /* Up to SLOTS messages are under way, which begin in their order. */
 static void move(int count)
 {
-    double moved_s = now_s();
+    int idle = 0;
     int first = 0, next = 0;
     while (first < count) {
         bool moved = false;
@@ -196,43 +185,35 @@ static void move(int count)
         while (first < next && messages[first % SLOTS].ended == messages[first % SLOTS].parts)
             first++;
         if (moved)
-            moved_s = now_s();
-        else if (now_s() > moved_s + patience_s)
+            idle = 0;
+        else if (!usleep(1000) && ++idle == IDLE_MAX)
             check(ncclInProgress, "nothing moves");
-        else
-            usleep(1000);
     }
 }
 
 int main(int count, char **words)
 {
-    int devices = 0, found = -1, victim = -1;
+    int found = -1, victim = -1;
     ncclNetProperties_v10_t properties;
     char mark = 1;
-    void *plugin = count >= 9 ? dlopen(words[3], RTLD_NOW) : NULL;
+    void *plugin = count >= 8 ? dlopen(words[3], RTLD_NOW) : NULL;
     net = plugin ? dlsym(plugin, "ncclNetPlugin_v10") : NULL;
-    if (!net)
-        return fprintf(stderr, "%s\n", plugin ? "no ncclNetPlugin_v10" : count < 9 ? "nine words" : dlerror()), 2;
-    if (chdir(words[2]))
-        return 3;
+    if (!net || chdir(words[2]))
+        return fprintf(stderr, "eight words, and a plugin of version 10 (%s)\n", plugin ? "loaded" : dlerror()), 2;
     rank = atoi(words[1]);
     parts = atoi(words[6]);
-    patience_s = atof(words[7]);
-    if (sscanf(words[8], "%d:%d", &victim, &dies_at) == 2 && victim != rank)
+    if (sscanf(words[7], "%d:%d", &victim, &dies_at) != 2 || victim != rank)
         dies_at = -1;
     setvbuf(stdout, NULL, _IOLBF, 0);
     NCCL(init, told, NULL);
-    NCCL(devices, &devices);
-    for (int number = 0; number < devices && found < 0; number++) {
-        NCCL(getProperties, number, &properties);
-        found = strcmp(properties.name, words[4]) ? -1 : number;
-    }
+    do
+        NCCL(getProperties, ++found, &properties);
+    while (strcmp(properties.name, words[4]));
     memset(memory, 0xee, sizeof memory);
     join(found);
     move(atoi(words[5]));
     meet(rank ? "sent" : "received", true, &mark, 1);
     meet(rank ? "received" : "sent", false, &mark, 1);
     printf("%s %s messages, every byte right\n", rank ? "sent" : "received", words[5]);
-    leave();
-    return 0;
+    leave(0);
 }

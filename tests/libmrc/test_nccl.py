@@ -79,7 +79,7 @@ def words(
     built: Built, rank: int | str, folder: Path | str, device: str, messages: int, parts: int = 8, death: str = "-"
 ) -> list[str]:
     program, plugin = built
-    return [program, str(rank), str(folder), plugin, f"mrc_{device}", str(messages), str(parts), "60", death]
+    return [program, str(rank), str(folder), plugin, f"mrc_{device}", str(messages), str(parts), death]
 
 
 SPLIT = {"NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_IB_SPLIT_DATA_ON_QPS": "1"}
@@ -105,9 +105,9 @@ def test_each_byte_of_messages_of_all_sizes_is_right(built: Built, tmp_path: Pat
         finally:
             for process in processes:
                 process.kill()
-        assert made.lost > 1
     assert [process.returncode for process in processes] == [0, 0], logs
     assert ["60 messages, every byte right\nclosed" in log for log in logs] == [True, True], logs
+    assert made.lost > 1
 
 
 def run(built: Built, scenario: str, messages: int, folder: Path, *more: str) -> None:
@@ -168,7 +168,7 @@ def test_a_rank_whose_peer_is_killed_can_leave(
                 made.spawn(f"h{rank}", [*environment, *command], f"h{rank}-{number}")
                 for rank, command in enumerate(commands)
             ]
-            made.wait_until(made.now_ns() + 100 * SECOND)
+            made.wait_until(made.now_ns() + 700 * SECOND)
             statuses.append([process.poll() for process in processes])
     finally:
         made.close()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -362,3 +363,68 @@ def test_a_pytorch_that_cannot_shard_is_told_so(tmp_path: Path) -> None:
         assert all(status == 1 and "shards need a newer PyTorch, such as 2.13 (this is" in log for status, log in found)
     else:
         pytest.skip("this PyTorch can")
+
+
+SHARDED = """
+import os, sys, torch, torch.distributed as dist, mrclab.torch, torch.distributed.checkpoint as checkpoint
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.fsdp import fully_shard
+folder, begin, dies = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+dist.init_process_group("mrc")
+rank, ranks = dist.get_rank(), dist.get_world_size()
+torch.set_num_threads(1)
+torch.manual_seed(1)
+model = fully_shard(torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 4)),
+                    mesh=dist.init_device_mesh("cpu", (ranks,)))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+def states():
+    return dict(zip(("model", "optimizer"), get_state_dict(model, optimizer)))
+if begin:
+    checkpoint.load(read := states(), checkpoint_id=f"{folder}/{begin}")
+    set_state_dict(model, optimizer, model_state_dict=read["model"], optim_state_dict=read["optimizer"])
+for step in range(begin, 6):
+    if (step, rank) == (dies, 1):
+        os.kill(os.getpid(), 9)
+    batch = torch.randn(16, 8, generator=torch.Generator().manual_seed(step))
+    model(batch[rank * 16 // ranks : (rank + 1) * 16 // ranks]).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    checkpoint.save(states(), checkpoint_id=f"{folder}/{step + 1}")
+whole = torch.cat([weight.full_tensor().flatten() for weight in model.parameters()])
+print(whole.tolist(), flush=True)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_a_job_of_shards_goes_on_from_its_checkpoint_after_a_death_also_with_fewer_ranks(tmp_path: Path) -> None:
+    require_torch((2, 7))
+    (script := tmp_path / "sharded.py").write_text(SHARDED)
+
+    def ended(name: str, *words: str, ranks: int = 8) -> list[tuple[int | None, str]]:
+        (tmp_path / name).mkdir()
+        return run_ranks(tmp_path / name, script, *words, ranks=ranks, lab_s=600)
+
+    straight = ended("straight", str(tmp_path / "kept"), "0", "-1")
+    assert [status for status, _ in straight] == [0] * 8, straight[0][1][-2000:]
+    weights = read_json(straight[0][1])
+    dead = ended("dead", str(tmp_path / "left"), "0", "4")
+    assert [status for status, _ in dead] == [1, -9, *[1] * 6]
+    assert all("rank 1" in log for rank, (_, log) in enumerate(dead) if rank != 1)
+    assert [read_json(log) for _, log in ended("again", str(tmp_path / "left"), "4", "-1")] == [weights] * 8
+    for _, log in ended("fewer", str(tmp_path / "left"), "4", "-1", ranks=4):
+        assert read_json(log) == pytest.approx(weights, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_pytorchs_own_tests_of_backends_fail_only_where_the_backend_refuses(tmp_path: Path) -> None:
+    """The table of mrclab/torch/README.md."""
+    have = "import expecttest, torch.testing._internal.distributed.distributed_test"
+    begin = {**os.environ, "BACKEND": "gloo", "TEMP_DIR": str(tmp_path), "WORLD_SIZE": "4", "MASTER_ADDR": "::1"}
+    if subprocess.run([require_torch((2, 7)), "-c", have], env=begin, capture_output=True, check=False).returncode:
+        pytest.skip("this PyTorch has no expecttest, which its own tests import")
+    logs = logs_of(tmp_path, ROOT / "tests" / "helpers" / "pytorch" / "suite.py", str(tmp_path), ranks=4, lab_s=60_000)
+    lines = [line.split(maxsplit=3) for line in logs[0].splitlines() if line.startswith("TEST")]
+    assert sum(how.startswith("passed") for _, _, how, *_ in lines) > 100
+    refused = "monitored_barrier|any_source|sparse|get_backend|get_rank|barrier_timeout|_cuda|torchvision|batch_isend_irecv_op_err"
+    assert [line for line in lines if line[2].startswith("failed") and not re.search(refused, " ".join(line))] == []
