@@ -10,6 +10,7 @@ import unittest
 from datetime import timedelta
 
 folder, left_out = sys.argv[1], sys.argv[2:]
+os.makedirs(f"{folder}/test_dir", exist_ok=True)
 os.environ |= {"BACKEND": "gloo", "TEMP_DIR": folder, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
 
 import torch  # noqa: E402
