@@ -275,6 +275,7 @@ def test_a_header_of_any_widths_survives_the_way_out_and_in(data, widths, payloa
 
 def test_over_streams_a_controller_may_open_its_next_stream_before_the_last_one_has_ended(harness):
     """The PTF tests of p4lang's tutorials end a stream and open another with the same id, in either order."""
+    client = harness.client()
     a = client.stream(1, 1)
     a.next()
     b = client.stream(1, 1)
