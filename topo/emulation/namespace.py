@@ -31,7 +31,7 @@ _ETH_P_ALL, _PACKET_OUTGOING = 3, 4  # linux/if_ether.h, linux/if_packet.h
 _TCP_LISTEN = "0A"  # include/net/tcp_states.h
 _ETHTOOL_GLINK = 0x0A
 # ethtool's commands to set and to read an offload (linux/ethtool.h).
-_OFFLOADS = {"tx checksum": (0x17, 0x16), "TSO": (0x1F, 0x1E), "GSO": (0x24, 0x23), "GRO": (0x2C, 0x2B)}
+_OFFLOADS = 0x17, 0x1F, 0x24, 0x2C  # the ETHTOOL_S… of tx checksum, TSO, GSO, GRO
 
 # Descriptors that every command started here inherits. While a lab is being changed its lock is among them, so that
 # the lock outlives a killed process until the commands that it had started are over.
@@ -152,18 +152,12 @@ def offloads_off(interfaces: Iterable[str]) -> None:
     """
     with _control_socket() as sock:
         for name in interfaces:
-            for command, _ in _OFFLOADS.values():
+            for command in _OFFLOADS:
                 try:
                     _ethtool(sock, name, command, 0)
                 except OSError as error:
                     if error.errno != errno.EOPNOTSUPP:  # a device that cannot change this offload, such as a macvlan
                         raise
-
-
-def offloads(interface: str) -> set[str]:
-    """The offloads that are on, of those that `offloads_off` switches off."""
-    with _control_socket() as sock:
-        return {what for what, (_, command) in _OFFLOADS.items() if _ethtool(sock, interface, command, 0)}
 
 
 def _ethtool(sock: socket.socket, interface: str, command: int, value: int) -> int:

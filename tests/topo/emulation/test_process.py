@@ -1,7 +1,11 @@
 """Processes by token, and the age of a lab while the clock is set: found, ended, and never mistaken for another."""
 
+import array
+import fcntl
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -13,7 +17,7 @@ from tests.helpers.waiting import eventually
 from topo.emulation import process, state
 from topo.emulation.bmv2 import Bmv2Driver
 from topo.emulation.driver import LabSite
-from topo.emulation.namespace import exists
+from topo.emulation.namespace import entered, exists, offloads_off
 from topo.emulation.process import start_ticks
 from topo.emulation.state import LabError
 from topo.planfile import load_plan
@@ -124,3 +128,23 @@ def test_namespaces_go_at_the_end_and_one_that_is_gone_already_is_no_error() -> 
         assert all(name.startswith(f"mrcbench{os.getpid()}-") for name in names)
         subprocess.run(["ip", "netns", "del", names[1]], check=True)
     assert not any(exists(name) for name in names)
+
+
+def offloads(interface: str) -> dict[str, int]:
+    """By the commands of linux/ethtool.h that read them."""
+    known = {}
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for name, command in {"tx checksum": 0x16, "TSO": 0x1E, "GSO": 0x23, "GRO": 0x2B}.items():
+            value = array.array("I", [command, 0])
+            fcntl.ioctl(control, 0x8946, struct.pack("16sP16x", interface.encode(), value.buffer_info()[0]))
+            known[name] = value[1]
+    return known
+
+
+@pytest.mark.root
+def test_an_interface_whose_offloads_are_off_has_none_on() -> None:
+    with namespaces(1) as (name,), entered(name):
+        subprocess.run(["ip", "link", "add", "one", "type", "veth", "peer", "two"], check=True)
+        assert offloads("one")["TSO"] == 1
+        offloads_off(["one", "two"])
+        assert offloads("one") == offloads("two") == {"tx checksum": 0, "TSO": 0, "GSO": 0, "GRO": 0}
