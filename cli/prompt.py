@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from common.counted import counted
+from common.terminal.counted import counted
 from common.terminal.choices import no_such
 from topo import parse_node
 from topo.emulation import Lab

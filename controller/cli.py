@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from common import plain_file
-from common.counted import counted
+from common.terminal.counted import counted
 from controller import words
 from controller.client import Address
 from controller.items import encode

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from common.counted import counted
+from common.terminal.counted import counted
 from controller.client import Address
 from controller.items import encode
 from controller.pipelines import Pipelines, compiled_pipelines

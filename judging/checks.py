@@ -8,7 +8,7 @@ from functools import wraps
 from math import hypot
 from typing import Concatenate, ParamSpec
 
-from common.counted import counted
+from common.terminal.counted import counted
 from common.journal import Line
 from judging import evidence, sample_size
 from judging.measures import cost, counters, flows, goodput, paths, planes, stalls, steps

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from common.counted import counted
+from common.terminal.counted import counted
 from judging.checks import check, qp_errors
 from judging.run import Run
 from judging.verdict import Finding

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from common.counted import counted
+from common.terminal.counted import counted
 from judging import Finding, PaperRow, Run, checks
 from judging.checks import Check, check
 from judging.measures import paths, stalls

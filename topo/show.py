@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from common.counted import counted
+from common.terminal.counted import counted
 from topo.count import THREE_TIER_NICS, THREE_TIER_OPTICS, THREE_TIER_SWITCHES, PartCount, count_parts
 from topo.fault import Condition, Fault, arrival, conditions
 from topo.node import ROLES, Host, Switch, SwitchRole

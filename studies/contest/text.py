@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from common.counted import counted
+from common.terminal.counted import counted
 from judging.reports.report import columns
 from studies.contest.result import LEADING, MATTERS, TRUE, Match, Result, results, seeds_needed
 from studies.sweeping.metric import METRICS

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from common.counted import counted
+from common.terminal.counted import counted
 from running import Choices, RunSpec
 from running.transport_choice import transport
 from scenarios import Phase, PlainScenario, Scenario, TimedFault, Workload

@@ -3,7 +3,7 @@
 from rich.console import RenderableType
 from rich.text import Text
 
-from common.counted import counted
+from common.terminal.counted import counted
 from studies.farm.progress import Progress
 from studies.hunting.hunt import Hunt
 

@@ -8,7 +8,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from common.counted import counted
+from common.terminal.counted import counted
 from common.terminal.printable import printable
 from studies.farm.engine import Engine
 from studies.farm.progress import Progress

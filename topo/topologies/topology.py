@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from common.counted import counted
+from common.terminal.counted import counted
 from common.fields import Fields
 from topo.node import PLURALS, ROLES, Host, Node, Switch, SwitchRole, leaf
 

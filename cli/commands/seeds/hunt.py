@@ -13,7 +13,7 @@ from cli.command_table import add
 from cli.commands.run import run_command
 from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers, seed_of
-from common.counted import counted
+from common.terminal.counted import counted
 from common.outcome import error_line
 from common.pairs import json_or_text, parse_pairs
 from common.quoting import command

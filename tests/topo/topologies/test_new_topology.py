@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cli import main as cli
-from common.counted import counted
+from common.terminal.counted import counted
 from running.options import Choices
 from running.runner import prepare
 from running.spec import RunSpec

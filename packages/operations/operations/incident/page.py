@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common import files
-from common.counted import counted
+from common.terminal.counted import counted
 from judging.reports import page
 from judging.reports.report import REPLAY
 from operations.incident import solving

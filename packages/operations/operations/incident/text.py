@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from common.counted import counted
+from common.terminal.counted import counted
 from common.terminal.columns import aligned
 from common.terminal.printable import path_line, printable
 from operations.incident.kind import KINDS

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from common import files
-from common.counted import counted
+from common.terminal.counted import counted
 from common.terminal.printable import path_line
 from judging.reports import page
 from judging.reports.report import REPLAY

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from common.counted import counted
+from common.terminal.counted import counted
 from common.seeds import Purpose, derive
 from course.box.box import BoxError
 from course.exercise import Exercise, StudentWork, Test

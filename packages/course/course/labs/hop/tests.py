@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from common.counted import counted
+from common.terminal.counted import counted
 from course.bench.bench import Bench, compiled, trace_look
 from course.bench.frames import BenchFrame, read
 from course.exercise import Exercise, StudentWork, Test
