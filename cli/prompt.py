@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from common.terminal.counted import counted
 from common.terminal.choices import no_such
+from common.terminal.counted import counted
 from topo import parse_node
 from topo.emulation import Lab
 from topo.fault import VERBS, Fault, FaultError, targets, verb_table

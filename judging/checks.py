@@ -8,8 +8,8 @@ from functools import wraps
 from math import hypot
 from typing import Concatenate, ParamSpec
 
-from common.terminal.counted import counted
 from common.journal import Line
+from common.terminal.counted import counted
 from judging import evidence, sample_size
 from judging.measures import cost, counters, flows, goodput, paths, planes, stalls, steps
 from judging.run import FaultSpan, Run, Span

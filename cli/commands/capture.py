@@ -19,8 +19,8 @@ from cli.options import check_seconds
 from cli.ownership import handing_over
 from cli.root import need_root
 from common import files
-from common.terminal.counted import counted
 from common.interpreter import python
+from common.terminal.counted import counted
 from common.terminal.standard_streams import write_error
 from running.view import RemoteLab, find, near_end, packets_json
 from topo.emulation import Lab, labname

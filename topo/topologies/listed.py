@@ -14,8 +14,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar, Self
 
-from common.terminal.counted import counted
 from common.fields import Fields
+from common.terminal.counted import counted
 from topo.node import ROLES, Host, Node, Switch, leaf, tier
 from topo.topologies.reading import CABLES_MAX, Named, check_nodes, check_ways, in_order, read_row, shape_of
 from topo.topologies.topology import EV_BASE, EVS_MAX, Cable, Topology, TopologyError, Way, switches_of

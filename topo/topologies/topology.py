@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from common.terminal.counted import counted
 from common.fields import Fields
+from common.terminal.counted import counted
 from topo.node import PLURALS, ROLES, Host, Node, Switch, SwitchRole, leaf
 
 EV_BASE = 0xC000

@@ -13,10 +13,10 @@ from cli.command_table import add
 from cli.commands.run import run_command
 from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers, seed_of
-from common.terminal.counted import counted
 from common.outcome import error_line
 from common.pairs import json_or_text, parse_pairs
 from common.quoting import command
+from common.terminal.counted import counted
 from common.terminal.printable import path_line, printable
 from common.terminal.standard_streams import write_out
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from common.terminal.counted import counted
 from common.terminal.columns import aligned
+from common.terminal.counted import counted
 from common.terminal.printable import path_line, printable
 from operations.incident.kind import KINDS
 from topo.show import rate

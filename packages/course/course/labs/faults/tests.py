@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from common.terminal.counted import counted
 from common.seeds import Purpose, derive
+from common.terminal.counted import counted
 from course.box.box import BoxError
 from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
