@@ -70,7 +70,7 @@ def test_runs_that_were_broken_off_are_named_at_the_end_and_count_as_none_made()
     sweep.broken = tuple((Variant("smoke"), Row("k", seed, "unknown", error=error)) for seed in range(12))
     shown, out = console(terminal=False)
     with SweepProgress(shown, cast(Sweep, sweep), cast(Any, type("Engine", (), {"died": 0}))) as progress:
-        assert progress.pace().startswith("1 runs made, 1 kept from before, 12 broken off")
+        assert progress.pace().startswith("1 run made, 1 kept from before, 12 broken off")
     first, *rest = out.getvalue().splitlines()
     assert first == f"broken off: ./lab run smoke --transport mrc --seed 0: {error}".replace("\x1b", "\ufffd")
     assert (len(rest), rest[-1]) == (10, "and 2 more were broken off")
