@@ -269,17 +269,6 @@ def test_where_uv_fails_pip_installs(machine: Machine) -> None:
         ("run smoke --transport mrc,roe", "did you mean"),
         ("run smoke --sede 3", "did you mean"),
         ("contest --algorithms mrc,,reps", "number 2 of 'mrc,,reps' is empty"),
-        ("contest --algorithms mrc,repz", "no selection 'repz'"),
-        ("contest --scenario smoke,incst", "did you mean incast"),
-        ("sweep smoke --plan tiny,tinyy", "no plan 'tinyy'"),
-        ("up tinyy", "no plan 'tinyy'"),
-        ("trace h0 h1 --plan tinyy", "no plan 'tinyy'"),
-        ("reproduce 9z", "FIGURE must be one of"),
-        ("incident --level 9", "between 1 and 5"),
-        ("rehearse gone.toml", "gone.toml"),
-        *((f"{words} 11", "no lab '11'") for words in ("start", "check", "hint", "course page")),
-        ("start 1 --student=", "must have 1 to 80 printable characters"),
-        ("course join anna", "NAME@KEY"),
     ],
 )
 def test_wrong_words_are_refused_before_anything_is_installed(machine: Machine, words: str, said: str) -> None:
@@ -288,6 +277,35 @@ def test_wrong_words_are_refused_before_anything_is_installed(machine: Machine, 
     assert said in done.stderr
     assert done.stderr.splitlines()[-1].startswith(("mrclab", "./lab"))
     assert not any("apt-get" in line or "pip" in line or "-m venv" in line for line in machine.log)
+
+
+NONE_SUCH = [
+    ("contest --algorithms mrc,repz", "no selection 'repz'"),
+    ("contest --scenario smoke,incst", "did you mean incast"),
+    ("sweep smoke --plan tiny,tinyy", "no plan 'tinyy'"),
+    ("up tinyy", "no plan 'tinyy'"),
+    ("trace h0 h1 --plan tinyy", "no plan 'tinyy'"),
+    ("reproduce 9z", "FIGURE must be one of"),
+    ("incident --level 9", "between 1 and 5"),
+    ("rehearse gone.toml", "gone.toml"),
+    *((f"{words} 11", "no lab '11'") for words in ("start", "check", "hint", "course page")),
+    ("start 1 --student=", "must have 1 to 80 printable characters"),
+    ("course join anna", "NAME@KEY"),
+]
+REFUSED = """
+import contextlib, io, json, sys
+from cli.main import main
+for line, told in json.loads(sys.argv[1]):
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        status = main(["--needs", *line.split()])
+    if status != 2 or told not in said.getvalue():
+        sys.exit(f"{line}: {status}, {said.getvalue()}")
+"""
+
+
+def test_names_that_do_not_exist_are_refused_with_the_standard_library_alone() -> None:
+    done = ran([sys.executable, "-SP", "-c", REFUSED, json.dumps(NONE_SUCH)], timeout=120, env={"PYTHONPATH": IN_BARE})
+    assert done.returncode == 0, done.stderr
 
 
 def test_options_are_parsed_with_the_standard_library_alone() -> None:
