@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from common import files, locks
-from common.compiled.finder import REMEDY, SWITCH, library
+from common.compiled.finder import SWITCH, library
 from common.compiled.unit import Build, Unit, find, record, record_path
 from common.interpreter import python
 
@@ -40,16 +40,16 @@ class ExtensionBuildError(RuntimeError):
 
 def compilers() -> str:
     """The versions of mypyc and of the C compiler. Raises BuildError for what is missing."""
-    try:
-        mypy = importlib.metadata.version("mypy")
-    except importlib.metadata.PackageNotFoundError:
-        raise ExtensionBuildError(f"mypy is not installed; use {REMEDY}, or pip install mypy") from None
     words = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     if shutil.which(words[0]) is None:
         raise ExtensionBuildError(f"there is no C compiler {words[0]!r}; apt-get install gcc libc6-dev")
     header = Path(sysconfig.get_paths()["include"]) / "Python.h"
     if not header.exists():
         raise ExtensionBuildError(f"{header} is missing; apt-get install python3-dev")
+    try:
+        mypy = importlib.metadata.version("mypy")
+    except importlib.metadata.PackageNotFoundError:
+        raise ExtensionBuildError("mypy is not installed; pip install mypy") from None
     said = subprocess.run([words[0], "--version"], capture_output=True, text=True, check=False).stdout
     return f"mypyc {mypy}, {said.splitlines()[0] if said else words[0]}"
 

@@ -101,12 +101,12 @@ def switch() -> str:
 def use(unit: Unit) -> Form:
     """Have this process import the compiled form of a unit if a build fits; to be called before the first import.
 
-    Raises ImportError if the environment demands a build and none fits, ValueError for a wrong switch.
+    Raises RuntimeError if the environment demands a build and none fits, ValueError for a wrong switch.
     """
     choice = switch()
     form = Form(False, f"{SWITCH} is off") if choice == "off" else _use(unit)
     if choice == "on" and not form.compiled:
-        raise ImportError(
+        raise RuntimeError(
             f"{SWITCH} is on, but {unit.name} cannot be used compiled: {form.why}; {REMEDY} makes a build"
         )
     return form

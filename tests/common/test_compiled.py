@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import shutil
 import signal
@@ -168,7 +169,7 @@ def test_the_environment_switches_the_build_off_or_demands_one(tree: Tree) -> No
     assert tree.run(LOOK, MRCLAB_COMPILED="off").startswith("False 9 False MRCLAB_COMPILED is off")
     tree.square.write_text(SQUARE + "# edited\n")
     process = tree.start(LOOK, MRCLAB_COMPILED="on")
-    assert "MRCLAB_COMPILED is on, but shapes cannot be used compiled" in process.communicate(timeout=60)[1]
+    assert "RuntimeError: MRCLAB_COMPILED is on, but shapes cannot be used" in process.communicate(timeout=60)[1]
     process = tree.start(LOOK, MRCLAB_COMPILED="maybe")
     assert "MRCLAB_COMPILED is 'maybe'; valid: auto, off, on" in process.communicate(timeout=60)[1]
 
@@ -327,6 +328,16 @@ def test_what_cannot_be_compiled_is_said_with_the_compilers_words_and_changes_no
 def test_a_missing_compiler_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(building.ExtensionBuildError, match="no C compiler 'no-such-compiler'; apt-get install gcc"):
+        building.compilers()
+
+
+def test_what_a_release_lacks_first_is_the_compiler_and_then_mypy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wheel brings neither; `compile` itself is no remedy for the second."""
+    monkeypatch.setattr("importlib.metadata.version", lambda name: importlib.metadata.distribution("no-such-" + name))
+    with pytest.raises(building.ExtensionBuildError, match=r"^mypy is not installed; pip install mypy$"):
+        building.compilers()
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(building.ExtensionBuildError, match="no C compiler"):
         building.compilers()
 
 
