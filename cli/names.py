@@ -26,7 +26,7 @@ def check_names(namespace: argparse.Namespace) -> None:
                 check(name)
     for name in getattr(namespace, "scenarios", []):
         library.check(name)
-    if find_spec("mypy_extensions") is None:  # a decorator that only the compiler reads
+    if "mypy_extensions" not in sys.modules and find_spec("mypy_extensions") is None:  # only the compiler reads it
         kept = SimpleNamespace(mypyc_attr=lambda **_: lambda decorated: decorated)
         sys.modules["mypy_extensions"] = kept  # type: ignore[assignment]
     if hasattr(namespace, "check"):
