@@ -131,6 +131,11 @@ def widened(program: dict[str, Any]) -> None:
     kinds[place["header_type"]]["fields"][2][1] = 1024
 
 
+def shared(program: dict[str, Any]) -> None:
+    """Found by seed 2705870462 of damaged programs: each engine wrote the two in its own order."""
+    next(alias for alias in program["field_aliases"] if "enq_timestamp" in alias[0])[1][1] = "instance_type"
+
+
 def circled(program: dict[str, Any]) -> None:
     """The native engine went round in it for ever, for the first packet."""
     pipeline = next(each for each in program["pipelines"] if each["conditionals"])
@@ -159,6 +164,7 @@ BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("pipeline", lambda p: p["pipelines"].pop(), r"pipelines must hold exactly one called 'egress'"),
     ("intrinsic", lambda p: p["headers"].__delitem__(slice(None)), r"no header is called|is required by simple_switch"),
     ("circle", circled, r"a packet could go round for ever: "),
+    ("one field for two", shared, r"enq_timestamp and standard_metadata.instance_type must be two fields"),
     ("wide intrinsic", widened, r"the field standard_metadata\.\w+ must have at most 64 bits \(got 1024\)"),
     (
         "field list 0",

@@ -43,8 +43,10 @@ REQUIRED = tuple(member.name for member in fields(Intrinsics) if member.default 
 
 
 def find_intrinsics(headers: Mapping[str, Header], aliases: Mapping[str, FieldRef | ValidBit]) -> Intrinsics:
-    """The intrinsic metadata of a program with these headers and aliases. ModelError if one is missing or too wide."""
+    """The intrinsic metadata of a program with these headers and aliases. ModelError if one is missing, too wide, or
+    kept in the field of another: which is written last would differ from switch to switch."""
     places = {}
+    taken: dict[tuple[str, str], str] = {}
     for attribute, name in NAMES.items():
         place = aliases.get(name)
         if place is None:
@@ -57,6 +59,8 @@ def find_intrinsics(headers: Mapping[str, Header], aliases: Mapping[str, FieldRe
                 raise ModelError(f"the field {name} must be metadata, and {place.header.name} is a header of packets")
             if (bits := place.field.width_bits) > WIDEST_BITS:
                 raise ModelError(f"the field {name} must have at most {WIDEST_BITS} bits (got {bits})")
+            if (other := taken.setdefault((place.header.name, place.field.name), name)) != name:
+                raise ModelError(f"{name} and {other} must be two fields, and both are {place.field.name}")
             places[attribute] = place
         elif attribute in REQUIRED:
             raise ModelError(f"the field {name} is required by simple_switch, but the program has none")
