@@ -171,7 +171,7 @@ class Passes:
             )
             lines += self._set(i.priority, "to->priority")
             lines.append("    }")
-        lines += self._get("to->priority", i.priority)
+        lines += self._get("to->priority", i.priority) or ["    to->priority = 0;"]
         return [*lines, "}", ""]
 
 

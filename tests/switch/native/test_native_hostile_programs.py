@@ -107,6 +107,15 @@ def test_a_checksum_of_a_header_that_is_not_there_is_not_wrong(programs: list[di
     Scenario(load(program), seed=3).run(STEPS)
 
 
+def test_without_a_field_for_the_priority_clones_have_none_whatever_their_class_of_service() -> None:
+    """Found by seed 1063659110 of the campaign. Native clones took the class of their session."""
+    program = dict(compile_program(HERE / "programs" / "copies.p4").json)
+    renamed = {"intrinsic_metadata.priority": "intrinsic_metadata.none"}
+    program["field_aliases"] = [[renamed.get(name, name), place] for name, place in program["field_aliases"]]
+    for seed in (1, 3):
+        Scenario(load(program), seed).run(STEPS)
+
+
 def wide_header(program: dict[str, Any]) -> None:
     program["header_types"][0]["fields"] += [[f"f{number}", 64] for number in range(2049)]
 
