@@ -29,7 +29,7 @@ class Parsers:
             "{",
             "    struct headers *h = HEADERS(p);",
             "    const u8 *b = p->data;",
-            "    u32 at = 0, end = p->stored, error = 0, entered = 0;",
+            f"    u32 at = 0, end = p->stored, error = {self.program.errors['NoError']}, entered = 0;",
             "    (void)d; (void)now_ns; (void)b; (void)end; (void)entered;",
             f"    {self._go(parser.init_state)}",
         ]

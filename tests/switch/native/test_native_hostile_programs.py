@@ -107,13 +107,27 @@ def test_a_checksum_of_a_header_that_is_not_there_is_not_wrong(programs: list[di
     Scenario(load(program), seed=3).run(STEPS)
 
 
-def test_without_a_field_for_the_priority_clones_have_none_whatever_their_class_of_service() -> None:
-    """Found by seed 1063659110 of the campaign. Native clones took the class of their session."""
-    program = dict(compile_program(HERE / "programs" / "copies.p4").json)
-    renamed = {"intrinsic_metadata.priority": "intrinsic_metadata.none"}
-    program["field_aliases"] = [[renamed.get(name, name), place] for name, place in program["field_aliases"]]
-    for seed in (1, 3):
-        Scenario(load(program), seed).run(STEPS)
+def without_priority(program: dict[str, Any]) -> None:
+    """Native clones took the class of service of their session."""
+    next(alias for alias in program["field_aliases"] if alias[0] == "intrinsic_metadata.priority")[0] = "none.none"
+
+
+def without_no_error(program: dict[str, Any]) -> None:
+    """Such a program gets it behind its own errors, so its number is not 0."""
+    next(error for error in program["errors"] if error[0] == "NoError")[0] = "Other"
+
+
+@pytest.mark.parametrize("change", [without_priority, without_no_error])
+def test_the_engines_agree_where_something_usual_is_missing(programs: list[dict[str, Any]], change: Any) -> None:
+    for seed, program in enumerate(copy.deepcopy(programs)):
+        change(program)
+        for more in range(3):
+            Scenario(load(program), seed + more).run(STEPS)
+
+
+def test_a_clone_at_egress_and_its_packet_share_the_number_of_copies_that_may_be_made(programs) -> None:
+    """Found by this seed of the campaign: an action that clones and goes on."""
+    assert run(programs, 11000552)
 
 
 def wide_header(program: dict[str, Any]) -> None:

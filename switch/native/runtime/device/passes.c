@@ -56,7 +56,7 @@ static void pass_again(struct device *d, struct packet *p)
 static void clone_packet(struct device *d, struct packet *p, bool leaving, u64 now_ns)
 {
     const struct replica_list *session = traffic_replicas(&d->sessions, p->clone_session);
-    if (!session || !session->count || !may_descend(d, p))
+    if (!session || !session->count || !may_descend(d, p) || !pool_begin_family(p))
         return;
     struct packet *copy = leaving ? pool_copy(d->pool, p, extra_of(d)) : fresh_copy(d, p);
     if (!copy)

@@ -63,7 +63,7 @@ struct packet *pool_copy(struct pool *pool, const struct packet *p, struct extra
     return copy;
 }
 
-bool pool_count_copy(struct packet *p)
+bool pool_begin_family(struct packet *p)
 {
     if (!p->family) {
         p->family = malloc(sizeof *p->family);
@@ -71,7 +71,12 @@ bool pool_count_copy(struct packet *p)
             return false;
         *p->family = (struct family){.packets = 1, .copies_left = COPIES_MAX};
     }
-    if (!p->family->copies_left)
+    return true;
+}
+
+bool pool_count_copy(struct packet *p)
+{
+    if (!pool_begin_family(p) || !p->family->copies_left)
         return false;
     p->family->copies_left--;
     return true;

@@ -27,6 +27,8 @@ struct packet *pool_take(struct pool *pool, u32 length, struct extra extra);
 struct packet *pool_copy_frame(struct pool *pool, const struct packet *p, struct extra extra);
 /* The same with the same headers, of which `p` must have as many bytes. */
 struct packet *pool_copy(struct pool *pool, const struct packet *p, struct extra extra);
+/* From here on copies of this packet share a count of copies with it. False when memory is out. */
+bool pool_begin_family(struct packet *p);
 /* May one more copy be made of this packet? Counts it. */
 bool pool_count_copy(struct packet *p);
 void pool_give(struct pool *pool, struct packet *p);
