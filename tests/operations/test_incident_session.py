@@ -111,8 +111,8 @@ def test_counters_do_not_know_what_a_cable_loses_and_journals_neither(tmp_path: 
     with session(hiding(hidden), tmp_path) as opened:
         assert not any("loss" in row["DROPS"] for row in asked(opened, "counters --watch 5")["ports"])
         text = opened.directory.journal("switches").read_text()
-        assert '"drop_loss":0' in text
-        assert all(port["drop_loss"] == 0 for line in text.splitlines() for port in json.loads(line)["ports"])
+        assert '"rx_packets"' in text
+        assert "drop_loss" not in text, "a drop that is left out is 0"
 
 
 def test_a_slow_port_reports_the_rate_of_the_plan_and_a_wrong_one_its_own(tmp_path: Path) -> None:
