@@ -169,6 +169,30 @@ def test_start_never_overwrites_and_hints_come_in_steps(tmp_path: Path) -> None:
     assert [path.name for path in more] == ["hop.p4"]  # lab 1 is there already
 
 
+def test_a_check_of_one_test_chooses_the_hint_and_leaves_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`check` suggests a hint, so there is one; a test that passes alone leaves the other's hints as they are."""
+    folder = ["--folder", str(tmp_path)]
+    main(["start", "1", *folder])
+
+    def checked(*words: str, **outcomes: bool) -> str:
+        tests = tuple(TestResult(name, "t", 1, TestOutcome(ok, "a", "b"), 0.1) for name, ok in outcomes.items())
+        monkeypatch.setattr(checking, "check", lambda *_, **__: CheckResult(1, "me", 7, "", tests, 0.1))
+        main(["check", "1", *words, *folder])
+        capsys.readouterr()
+        main(["hint", "1", *folder])
+        return capsys.readouterr().out.split(":")[0]
+
+    assert checked("local", local=False) == "hint 1 of 3 for local"
+    assert "passed" not in StudentFolder(tmp_path).notes()["labs"]["1"]
+    assert checked(local=False, shift=False) == "hint 2 of 3 for local"
+    assert checked("shift", shift=False) == "hint 1 of 3 for shift"
+    assert checked("local", local=True) == "hint 2 of 3 for shift"
+    assert checked("shift", shift=True).startswith("no test of lab 1 has failed")
+    assert StudentFolder(tmp_path).notes()["labs"]["1"]["tests"] == 2
+
+
 def test_the_archive_runs_without_references_and_is_reproducible(tmp_path: Path) -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("no clone: git says which files belong to the project")

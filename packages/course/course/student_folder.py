@@ -96,22 +96,19 @@ class StudentFolder:
                 made.append(path)
         return made
 
-    def record(self, result: CheckResult) -> None:
-        """Keep the outcome of a check, for the list."""
+    def record(self, result: CheckResult, every_test: bool = True) -> None:
+        """Keep the outcome of a check: the failed test for hints, and the counts of every test for the list."""
         if result.trouble:
             return
         notes = self.notes()
         passed = [test.name for test in result.tests if test.passed]
-        before = notes.get("labs", {}).get(str(result.lab), {})
-        first = result.first_failure
-        hints = before.get("hints", 0) if first and before.get("failing") == first.name else 0
-        own = {
-            "passed": len(passed),
-            "tests": len(result.tests),
-            "digest": result.digest,
-            "failing": first.name if first else "",
-            "hints": hints,
-        }
+        own = notes.get("labs", {}).get(str(result.lab), {})
+        failing = result.first_failure.name if result.first_failure else ""
+        if not (every_test or failing or own.get("failing") in passed):
+            return  # the test that failed before may still fail
+        own = {**own, "failing": failing, "hints": own.get("hints", 0) if failing == own.get("failing") else 0}
+        if every_test:
+            own |= {"passed": len(passed), "tests": len(result.tests), "digest": result.digest}
         self._write({**notes, "labs": {**notes.get("labs", {}), str(result.lab): own}})
 
     def next_hint(self, lab: Exercise) -> tuple[str, int, str] | None:

@@ -83,8 +83,8 @@ def check_command(arguments: argparse.Namespace) -> int:
                 result = checking.check(lab, path, source, student, folder, only=only, tell=tell)
         what = str(path)
         files.write(folder / "page.html", page(lab, result, source))
-        if path == mylab.folder / lab.file and mylab.notes() and not only:
-            mylab.record(result)
+        if path == mylab.folder / lab.file and mylab.notes():
+            mylab.record(result, not only)
     for form, place in wanted:
         if files.write_named(Path(place), form(lab, result)):
             hand_over(Path(place))
