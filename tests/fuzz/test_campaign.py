@@ -47,17 +47,24 @@ TARGETS = {
         "tests/switch/native/test_native_hostile_programs.py"
         "::test_a_damaged_program_is_refused_or_runs_alike_on_both_engines[0]",
     ],
+    "notifications": [
+        "tests/switch/native/test_native_new_constructs.py::test_random_lives_of_new_constructs_agree[0]",
+        "tests/switch/native/test_native_notifications.py::test_controllers_are_told_the_same_by_both_engines[0]",
+    ],
 }  # fmt: skip
+
+SANITIZED = {"codec": {SANITIZE: "1"}, "notifications": {"MRCLAB_NATIVE_SANITIZE": "address"}}
+"""What builds the C code of a target with AddressSanitizer: digests and the times of hits are kept in C."""
 
 
 def environment(target: str) -> Mapping[str, str]:
-    """Everything is interpreted, and the codec in C is under AddressSanitizer."""
+    """Everything is interpreted; the C code of some targets is under AddressSanitizer."""
     own = {"MRCLAB_COMPILED": "off"}
-    if target == "codec":
+    if target in SANITIZED:
         library = subprocess.check_output([*(compiler() or ["cc"]), "-print-file-name=libasan.so"], text=True).strip()
         if not Path(library).is_file():
             pytest.skip("the C compiler has no libasan.so")
-        own |= {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc", SANITIZE: "1"}
+        own |= {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"} | SANITIZED[target]
     return own
 
 
