@@ -220,6 +220,9 @@ RUN_TIME_LOOPS = {
     "bit<8> k = 0; for (bit<8> i = k; i < 9; i = i + 1) { if (i == hdr.h.a) { continue; } if (i == 6) { break; }"
     " n = n + i; }": 0 + 1 + 2 + 4 + 5,
     "for (bit<8> i in 1..hdr.h.a) { for (bit<8> j in i..hdr.h.a) { if (j == 2) { continue; } n = n + j; } }": 1 + 3 * 3,
+    # unrolled, 254 rounds of up to 254: more than a program may become
+    "for (bit<8> i = 1; i < hdr.h.a; i = i + 1) { for (bit<8> j = i; j < hdr.h.a; j = j + 1) {"
+    " if (j == 1) { n = n + 1; } if (j == 2) { n = n + 5; } if (j == 3) { n = n + 9; } } }": 1 + 5 + 5,
     "for (bit<8> i in 1..hdr.h.a) { if (i == 2) { hdr.h.b = n; return; } n = n + 7; } n = 99;": 7,
     "for (bit<8> i in 1..hdr.h.a) { for (bit<8> j in 0..1) { if (j == 1) { hdr.h.b = n; return; } n = n + 7; } }": 7,
 }

@@ -50,6 +50,7 @@ class Loop:
 
     continues: bool
     place: tuple[int, int]  # `depth` and `in_action` of its function
+    rounds: int  # that it is unrolled to, at most; 1 if it is run
     broken: Scalar | None = None  # set by a break that leaves a round's Region before the loop's
     returned: Scalar | None = None  # set by a return
 

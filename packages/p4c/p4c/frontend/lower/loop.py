@@ -3,6 +3,7 @@ constant in each; else the loop becomes jumps within one action, the only loops 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -28,7 +29,8 @@ _NOTE = "write for (bit<8> i = 0; i < 4; i = i + 1) or for (bit<8> i in 0..3)"
 
 
 def _for(cx: LowerContext, s: ast.ForStatement) -> None:
-    if not _bounded(cx, s):
+    rounds = _rounds(cx, s)
+    if not rounds:
         with _at_run_time(cx, s, s.initial) as loop:
             cx.out.append(Branch(cx.scalar_of(s.condition), [], [Leave()], s.condition.span))
             _round(cx, s, loop)
@@ -57,7 +59,7 @@ def _for(cx: LowerContext, s: ast.ForStatement) -> None:
     with cx.apart(frame) as made:
         for step in s.initial:
             clause(step, made)
-        with _region(cx, s, made) as loop:
+        with _region(cx, s, made, rounds=rounds) as loop:
             while (condition := cx.scalar_of(s.condition)).number != 0 and not _always_false(cx, s.condition):
                 if condition.number is None:
                     cx.out.append(Branch(condition, [], [Leave()], s.condition.span))
@@ -67,9 +69,9 @@ def _for(cx: LowerContext, s: ast.ForStatement) -> None:
     cx.out.extend(made)
 
 
-def _bounded(cx: LowerContext, s: ast.ForStatement) -> bool:
-    """Whether the loop can be unrolled: it counts from and by constants, and ends. In an action, rounds that only a
-    value known at run time ends are not unrolled."""
+def _rounds(cx: LowerContext, s: ast.ForStatement) -> int:
+    """One more than the most rounds of a loop to unroll: it counts from and by constants, and ends. 0: run it. Rounds
+    that only a value known at run time ends are run in an action, and where those of all loops around are too many."""
     fixed = {id(symbol) for symbol in s.fixed}
     counted: dict[int, int] = {}
 
@@ -89,15 +91,17 @@ def _bounded(cx: LowerContext, s: ast.ForStatement) -> bool:
         return bool(counted)
 
     seen: set[tuple[int, ...]] = set()
+    around = math.prod(loop.rounds for loop in cx.loops)
     with cx.apart(Bindings(cx.frame, cx.frame.prefix)):
         good = count(s.initial)
         while good and len(seen) <= ROUNDS_MAX and (now := tuple(counted.values())) not in seen:
             seen.add(now)
             condition = cx.scalar_of(s.condition)
             if condition.number == 0 or _always_false(cx, s.condition):
-                return True
-            good = (condition.number is not None or not cx.in_action) and count(s.updates)
-    return False
+                return len(seen)
+            few = cx.block == "parser" or not cx.in_action and around * len(seen) <= ROUNDS_MAX
+            good = (few or condition.number is not None) and count(s.updates)
+    return 0
 
 
 def _clause(cx: LowerContext, step: ast.Statement) -> tuple[Symbol | None, ast.Expression | None]:
@@ -159,7 +163,7 @@ def _for_in(cx: LowerContext, s: ast.ForInStatement) -> None:
         if symbol not in s.fixed:
             variable(cx, s.variable)
         place = frame.bindings.get(id(symbol))
-        with _region(cx, s, made) as loop:
+        with _region(cx, s, made, rounds=len(values)) as loop:
             for value in values:
                 if place is None:
                     cx.frame.bind(symbol, value)
@@ -184,9 +188,11 @@ def _range_at_run_time(cx: LowerContext, s: ast.ForInStatement, first: Scalar, l
 
 
 @contextmanager
-def _region(cx: LowerContext, s: ast.LoopStatement, made: list[Flow], whole: bool = False) -> Iterator[Loop]:
+def _region(
+    cx: LowerContext, s: ast.LoopStatement, made: list[Flow], *, whole: bool = False, rounds: int = 1
+) -> Iterator[Loop]:
     """The rounds' statements as one Region of `made`, and behind it a Leave for a return in the loop."""
-    loop = Loop(s.continues, (cx.depth, cx.in_action))
+    loop = Loop(s.continues, (cx.depth, cx.in_action), rounds)
     cx.loops.append(loop)
     start = len(made)
     try:
