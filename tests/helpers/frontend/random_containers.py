@@ -169,9 +169,14 @@ class RandomContainers:
         sel, *numbers = taken(4)
         stacks = [[taken(1) if n < min(sel >> by & 3, 2) else None for n in range(2)] for by in (0, 2)]
         texts = {name: [rest[0], *taken(1 + rest[0] // 8)[1:]] if sel >> 4 else None for name in "st"}
-        k, u = dict(zip(FIELDS, numbers, strict=True)), [None, None]
+        k = dict(zip(FIELDS, numbers, strict=True))
+        u: list[tuple[str, list[int]] | None] = [None, None]
+
+        def text(name: str) -> int:
+            return int.from_bytes(bytes((texts[name] or [0])[1:]), "big")
+
         known = {"k": k, "x": stacks[0], "y": stacks[1], "texts": texts, "u": u}
-        known |= {f"{n}_text": lambda n=n: int.from_bytes(bytes(texts[n][1:]), "big") for n in "st"}
-        exec(self.meaning, known)
-        kept = [[sel, *k.values()], *stacks[0], *stacks[1], *texts.values(), *(each and each[1] for each in u)]  # type: ignore[misc]
-        return bytes(byte for part in [*kept, rest] if part for byte in part)
+        exec(self.meaning, known | {"s_text": lambda: text("s"), "t_text": lambda: text("t")})
+        unions = [each[1] for each in u if each]
+        parts = [[sel, *k.values()], *stacks[0], *stacks[1], *texts.values(), *unions, rest]
+        return bytes(byte for part in parts if part for byte in part)

@@ -59,7 +59,7 @@ def _for(cx: LowerContext, s: ast.ForStatement) -> None:
     with cx.apart(frame) as made:
         for step in s.initial:
             clause(step, made)
-        with _region(cx, s, made, rounds=rounds) as loop:
+        with _region(cx, s, made, at_most=rounds) as loop:
             while (condition := cx.scalar_of(s.condition)).number != 0 and not _always_false(cx, s.condition):
                 if condition.number is None:
                     cx.out.append(Branch(condition, [], [Leave()], s.condition.span))
@@ -99,7 +99,7 @@ def _rounds(cx: LowerContext, s: ast.ForStatement) -> int:
             condition = cx.scalar_of(s.condition)
             if condition.number == 0 or _always_false(cx, s.condition):
                 return len(seen)
-            few = cx.block == "parser" or not cx.in_action and around * len(seen) <= ROUNDS_MAX
+            few = cx.block == "parser" or (not cx.in_action and around * len(seen) <= ROUNDS_MAX)
             good = (few or condition.number is not None) and count(s.updates)
     return 0
 
@@ -163,7 +163,7 @@ def _for_in(cx: LowerContext, s: ast.ForInStatement) -> None:
         if symbol not in s.fixed:
             variable(cx, s.variable)
         place = frame.bindings.get(id(symbol))
-        with _region(cx, s, made, rounds=len(values)) as loop:
+        with _region(cx, s, made, at_most=len(values)) as loop:
             for value in values:
                 if place is None:
                     cx.frame.bind(symbol, value)
@@ -189,10 +189,10 @@ def _range_at_run_time(cx: LowerContext, s: ast.ForInStatement, first: Scalar, l
 
 @contextmanager
 def _region(
-    cx: LowerContext, s: ast.LoopStatement, made: list[Flow], *, whole: bool = False, rounds: int = 1
+    cx: LowerContext, s: ast.LoopStatement, made: list[Flow], *, whole: bool = False, at_most: int = 1
 ) -> Iterator[Loop]:
     """The rounds' statements as one Region of `made`, and behind it a Leave for a return in the loop."""
-    loop = Loop(s.continues, (cx.depth, cx.in_action), rounds)
+    loop = Loop(s.continues, (cx.depth, cx.in_action), at_most)
     cx.loops.append(loop)
     start = len(made)
     try:
