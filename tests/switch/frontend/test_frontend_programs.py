@@ -26,6 +26,7 @@ from switch.reference import ReferenceEngine
 from switch.stf import parse, run
 from switch.stf.programs import make_engine
 from tests.helpers.frontend.expression_meaning import meaning
+from tests.helpers.frontend.random_containers import RandomContainers
 from tests.helpers.frontend.random_expressions import RandomExpressions
 from tests.helpers.frontend.random_parsers import RandomParser
 from tests.helpers.frontend.random_programs import RandomProgram
@@ -240,6 +241,20 @@ def test_random_loops_do_what_their_rounds_do_one_by_one_on_both_engines(seed: i
     assert outputs(made["for"], frames) == expected
     with contextlib.suppress(UnsupportedError):  # of an expression beyond 128 bits, also without loops
         assert outputs(made["for"], frames, "native") == expected
+
+
+@pytest.mark.parametrize("chosen", [False, True], ids=["", "chosen at run time"])
+@pytest.mark.parametrize("seed", [0, 3, 10, 46])
+def test_random_containers_mean_what_the_specification_says(seed: int, chosen: bool, tmp_path: Path) -> None:
+    """On both engines; unions that are chosen at run time may be refused by the native one."""
+    program, rng = RandomContainers(seed, chosen=chosen), random.Random(seed)
+    (tmp_path / "random.p4").write_text(program.text)
+    made = Compilation(tmp_path / "random.p4").run().json
+    frames = [program.frame(rng) for _ in range(30)]
+    expected = [[(2, program.expected(frame))] for frame in frames]
+    assert outputs(made, frames) == expected
+    with contextlib.suppress(*[UnsupportedError] * chosen):
+        assert outputs(made, frames, "native") == expected
 
 
 @needs_p4c
