@@ -57,7 +57,7 @@ _ERRORS = {
 
 @functools.cache
 def _sampled_names(kept: int) -> tuple[str, ...]:
-    """What follows the first word of a port in `device_sample`."""
+    """The names of the numbers behind a port's first word in `device_sample`."""
     return ("port", *(name for n, name in enumerate(PortCounters._fields) if kept >> n & 1))
 
 

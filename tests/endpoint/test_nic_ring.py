@@ -1,4 +1,4 @@
-"""What the NIC driver stands on: the filter of frames, the carrier, the ring of packets, and the loop."""
+"""The parts of the NIC driver: the filter of frames, the carrier, the ring of packets, and the loop."""
 
 import fcntl
 import os
@@ -384,7 +384,7 @@ BEYOND = 1_100
 
 @pytest.fixture(autouse=True)
 def room() -> Iterator[None]:
-    """Let this process open so many descriptors, whatever its soft limit was."""
+    """Let this process open descriptors beyond the 1,024 of `select`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard <= 2 * BEYOND:
         pytest.skip(f"at most {hard} descriptors are allowed here")

@@ -54,7 +54,7 @@ TARGETS = {
 }  # fmt: skip
 
 SANITIZED = {"codec": {SANITIZE: "1"}, "notifications": {"MRCLAB_NATIVE_SANITIZE": "address"}}
-"""What builds the C code of a target with AddressSanitizer: digests and the times of hits are kept in C."""
+"""The variable by which a target's C code is built with AddressSanitizer: digests and times of hits are kept in C."""
 
 
 def environment(target: str) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""What faults cost: laps against quiet ones and limits, and stalls of the machine, which are left out."""
+"""The cost of faults: laps against quiet ones and limits, and stalls of the machine, which are left out."""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -380,7 +380,7 @@ def test_mild_stalls_neither_spoil_nor_excuse_anything(made_up: Build) -> None:
     assert verdict_of(stalled(made_up(slow_step_ns=10**9), mild), own_checks()).holds is False
 
 
-# --- nobody else is blamed -----------------------------------------------------------------------------------------
+# --- no other cause is blamed -----------------------------------------------------------------------------------------
 
 
 def repairs(run: Run, *rows: tuple[float, float, float]) -> Run:

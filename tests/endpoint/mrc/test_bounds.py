@@ -1,4 +1,4 @@
-"""What is kept is bounded, and hostile or damaged packets do no harm."""
+"""State is bounded, and hostile or damaged packets do no harm."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""What slows a sender of RoCE: DCQCN and pauses."""
+"""The two brakes of a RoCE sender: DCQCN and pauses."""
 
 from dataclasses import asdict, replace
 from random import Random

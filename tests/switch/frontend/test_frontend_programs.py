@@ -188,7 +188,7 @@ SEEDS = range(12)
 
 
 def outputs(document: dict[str, object], frames: list[bytes], name: str = "") -> list[list[tuple[int, bytes]]]:
-    """What leaves for each frame that comes in on port 1."""
+    """The frames that leave for each one that comes in on port 1."""
     engine = make_engine(name) if name else ReferenceEngine(seed=1)
     engine.load(load(document))
     for port in (1, 2):

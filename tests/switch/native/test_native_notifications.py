@@ -48,7 +48,7 @@ class Side:
         return sent
 
     def told(self) -> list[Any]:
-        """What the stream would say now, and when it is to look again."""
+        """The messages that the stream would send now, and when it looks again."""
         lists = list(self.store.digests.due(self.now_ns, 7))
         idle = [(handle, row.entry) for handle, row in self.store.idle.expired(self.now_ns)]
         return [lists, idle, self.store.digests.next_ns, self.store.idle.next_ns]

@@ -1,4 +1,4 @@
-"""What controllers program in the native engine: profiles, value sets, clone sessions, digests, time-outs."""
+"""The state that controllers program in the native engine: profiles, value sets, clone sessions, digests, time-outs."""
 
 from __future__ import annotations
 

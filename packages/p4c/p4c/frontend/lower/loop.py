@@ -115,7 +115,7 @@ def _clause(cx: LowerContext, step: ast.Statement) -> tuple[Symbol | None, ast.E
 
 @contextmanager
 def _at_run_time(cx: LowerContext, s: ast.LoopStatement, initial: list[ast.Statement]) -> Iterator[Loop]:
-    """What is emitted meanwhile, again and again until a Leave, as one action."""
+    """Repeat the statements that are emitted meanwhile until a Leave, as one action."""
     if cx.block == "parser":
         raise RefusalError(_BOUND, s.span, _NOTE)
     with cx.apart(Bindings(cx.frame, cx.frame.prefix)) as made:
