@@ -7,16 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from common.seeds import check_seed
-from running import SECONDS_MAX
-from running.directory import RUNS
-from running.workers import WORKERS_MAX
 
 SCENARIO_NAMES = "names from 'list', or paths of .py files of your own"
 
 
-def add_runs(parser: argparse.ArgumentParser, kept: str = "runs are", default: Path | str = RUNS) -> None:
+def add_runs(parser: argparse.ArgumentParser, kept: str = "runs are", default: Path | str | None = None) -> None:
     """`--runs`: the folder of runs; `kept` says what else is kept there."""
-    parser.add_argument("--runs", type=Path, default=default, metavar="DIR", help=f"where {kept} kept (runs/)")
+    from running.directory import RUNS  # late: commands without runs need none of what a folder of one holds
+
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        default=RUNS if default is None else default,
+        metavar="DIR",
+        help=f"where {kept} kept (runs/)",
+    )
 
 
 def add_json(parser: argparse.ArgumentParser, default: object = False) -> None:
@@ -31,6 +36,8 @@ def add_plain(parser: argparse.ArgumentParser, instead_of: str) -> None:
 
 def check_workers(workers: int | None) -> None:
     """ValueError for a number of `--workers` that this machine must not start."""
+    from running.workers import WORKERS_MAX  # late: it starts processes
+
     if workers is not None and not 1 <= workers <= WORKERS_MAX:
         raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {workers})")
 
@@ -51,8 +58,12 @@ def workers_for(asked: int | None, needed_bytes: int, tell: Callable[[str], None
 
 def check_seconds(option: str, seconds: float | None, least: float | None = None) -> None:
     """ValueError for a time that no clock can wait for: `inf` and `nan` are floats, and argparse takes them."""
+    if seconds is None:
+        return
+    from running import SECONDS_MAX  # late: its room describes whole runs
+
     rule = f"above 0 and at most {SECONDS_MAX} s" if least is None else f"between {least} and {SECONDS_MAX} s"
-    if seconds is not None and not (seconds > 0 and (least or 0) <= seconds <= SECONDS_MAX):
+    if not (seconds > 0 and (least or 0) <= seconds <= SECONDS_MAX):
         raise ValueError(f"{option} must be {rule} (got {seconds:.15g})")
 
 

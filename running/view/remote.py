@@ -6,19 +6,20 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.client import ControlClient, ControlRefusedError, ControlTimeoutError
 from common.plain_file import followed
 from running.directory import RUNS, RunDirectory
-from running.transport_choice import transport
 from running.view import kept
 from running.view.lab_view import Crossing, LabView
-from running.view.real import RealLab
 from topo import Host, Node, Plan
-from topo.emulation import Lab, LabError, LabRunningError, labname, state
+from topo.emulation import LabError, LabRunningError, labname, state
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.graph import PortRef
+
+if TYPE_CHECKING:
+    from running.view.real import RealLab
 
 REMOTE: list[str] = []
 """Methods of `VirtualLab` that the process of a lab calls for others."""
@@ -189,12 +190,19 @@ def up_here() -> list[RemoteLab]:
 
 def attached() -> RemoteLab | RealLab:
     """The chosen lab, in virtual time or on real links. NoLabError when there is none."""
-    return find() or RealLab(Lab.attach())
+    if (kept_lab := find()) is not None:
+        return kept_lab
+    from running.view.real import RealLab  # late: a look at labs in virtual time needs no links
+    from topo.emulation import Lab
+
+    return RealLab(Lab.attach())
 
 
 def up(plan: Plan, seed: int = 1, choice: str | None = None) -> RemoteLab:
     """Bring the chosen lab up in virtual time, in a process that stays; `choice` is a transport's name. LabRunningError
     when it is there already, ValueError for a transport that the plan is none for."""
+    from running.transport_choice import transport  # late: who looks for a lab needs no endpoint
+
     name = labname.chosen()
     if find(name) is not None or state.read_record(name.root) is not None:
         raise LabRunningError(
