@@ -48,33 +48,48 @@ static void hand_over_digests(struct driver *d, struct device *device)
     }
 }
 
-/* By the interface of a port. The packet is spent: what is before its frame is overwritten. */
-static void leave(struct port *port, const struct wire *wire, const struct packet *p)
+/* By the interface of a port. The packets are spent. */
+static void leave(struct driver *d, struct port *port, struct packet *const *packet, u32 count)
 {
-    int error = wire_send(wire, p->data, p->length);
-    if (!error)
-        return;
-    /* The interface is down or gone, or the frame is too long for it. A port whose cable has been pulled takes no
-     * frames any more (ENOBUFS), and those that were still propagating die with it. */
-    if (!port->up || error == ENETDOWN || error == ENXIO || error == ENODEV)
-        port->counters.drop_port_down++;
-    else
-        port->counters.drop_socket++;
+    const struct wire *wire = &d->interface[port->index]->wire;
+    for (u32 sent = 0; sent < count;) {
+        int done = wire_send(wire, packet + sent, count - sent);
+        if (done > 0) {
+            sent += (u32)done;
+            continue;
+        }
+        /* The interface is down or gone, or the frame is too long for it. A port whose cable has been pulled takes no
+         * frames any more (ENOBUFS), and those that were still propagating die with it. */
+        if (!port->up || errno == ENETDOWN || errno == ENXIO || errno == ENODEV)
+            port->counters.drop_port_down++;
+        else
+            port->counters.drop_socket++;
+        sent++;
+    }
+    for (u32 i = 0; i < count; i++)
+        pool_give(d->pool, packet[i]);
 }
 
 static void send_due(struct driver *d, struct device *device, u64 now_ns)
 {
-    struct packet *p;
+    struct packet *p, *leaving[BATCH];
+    struct port *port = NULL; /* by which those leave */
+    u32 count = 0;
     hand_over_digests(d, device);
     while ((p = device_take(device, now_ns))) {
-        struct port *port = device_port(device, p->port_out);
-        if (port->index < 0) {
-            hand_over(d, device, p);
-            continue;
+        struct port *next = device_port(device, p->port_out);
+        if (count == BATCH || (count && next != port)) {
+            leave(d, port, leaving, count);
+            count = 0;
         }
-        leave(port, &d->interface[port->index]->wire, p);
-        pool_give(d->pool, p);
+        port = next;
+        if (port->index < 0)
+            hand_over(d, device, p);
+        else
+            leaving[count++] = p;
     }
+    if (count)
+        leave(d, port, leaving, count);
 }
 
 /* The device is served when it has something to do, and not before `from_ns`. */

@@ -42,7 +42,8 @@ int wire_receive(const struct wire *w, struct wire_batch *batch);
 /* The frame of message i, checksum completed and VLAN tag put back; NULL when it cannot be one frame on a wire
  * (a segmentation-offload aggregate, or longer than FRAME_MAX). */
 u8 *wire_frame(struct wire_batch *batch, int i, u32 *length);
-/* Send a frame, now or never: 0, or the errno. The OFFLOAD_BYTES before the frame are overwritten. */
-int wire_send(const struct wire *w, u8 *frame, u32 length);
+/* Send up to BATCH frames, now or never: how many went, or -1 and errno of the first. The OFFLOAD_BYTES before each frame
+ * are overwritten. */
+int wire_send(const struct wire *w, struct packet *const *packet, u32 count);
 /* Frames that the kernel dropped because they were not read in time, since the last call. */
 u32 wire_drops(const struct wire *w);
