@@ -35,6 +35,7 @@ _MESSAGES_MAX = 8  # of one program in one go
 _SERVED_NS = 1_000_000  # after so long in one go, a program's next message is the next go's
 _PAUSE_NS = 250_000  # the least after a go that left messages behind
 _DESCRIPTORS_MAX = 253  # SCM_MAX_FD: room for all that a message may bring, so that the kernel drops none in our time
+_CUT_SHORT = int(socket.MSG_TRUNC | socket.MSG_CTRUNC)  # enums are slow to combine, once per message
 _BACKLOG_MAX = 64  # descriptors that could not be closed yet; no program is let in while there are more
 _PEER_CREDENTIALS = struct.Struct("3i")
 
@@ -181,7 +182,7 @@ class UverbsServer:
             return False
         opened = bool(program.session.program)
         try:
-            if brought or flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+            if brought or flags & _CUT_SHORT:
                 raise Violation(f"a message above {uverbs.MESSAGE_BYTES_MAX} bytes, or with descriptors")
             program.session.receive(message, self._clock())
         except Violation as error:

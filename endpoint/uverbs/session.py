@@ -153,23 +153,23 @@ class Session:
             completions.drain(self.qps)
         for guest in self.qps.values():
             guest.completions.drain_own(guest, self.qps)
+            if self._async is not None and (guest.qp.refusal or guest.tell_drained):
+                self._note_events(self._async, guest)
         for events in self._event_queues.values():
             events.drain()
-        if self._async is not None:
-            self._note_events(self._async)
-
-    def _note_events(self, channel: Channel) -> None:
-        """Fire the asynchronous events: those of queue pairs and the port that no request of the program has caused."""
-        for guest in self.qps.values():
-            if guest.qp.refusal and not guest.told_refusal:
-                guest.told_refusal = True
-                channel.fire(_REFUSALS.get(guest.qp.refusal, QP_FATAL) << EVENT_SHIFT | guest.qp.qpn)
-            if guest.tell_drained and guest.qp.drained:
-                guest.tell_drained = False
-                channel.fire(SQ_DRAINED << EVENT_SHIFT | guest.qp.qpn)
-        if self._linked != self._transport.linked:
+        if self._async is not None and self._linked != self._transport.linked:
             self._linked = not self._linked
-            channel.fire((PORT_ACTIVE if self._linked else PORT_ERR) << EVENT_SHIFT)
+            self._async.fire((PORT_ACTIVE if self._linked else PORT_ERR) << EVENT_SHIFT)
+
+    @staticmethod
+    def _note_events(channel: Channel, guest: GuestQp) -> None:
+        """Fire the asynchronous events of a queue pair that no request of the program has caused."""
+        if guest.qp.refusal and not guest.told_refusal:
+            guest.told_refusal = True
+            channel.fire(_REFUSALS.get(guest.qp.refusal, QP_FATAL) << EVENT_SHIFT | guest.qp.qpn)
+        if guest.tell_drained and guest.qp.drained:
+            guest.tell_drained = False
+            channel.fire(SQ_DRAINED << EVENT_SHIFT | guest.qp.qpn)
 
     def _flush(self) -> None:
         for channel in self._channels:

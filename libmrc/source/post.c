@@ -110,7 +110,8 @@ static int send_inline(struct nic *nic, struct mrc_qp *qp, const struct ibv_send
 static int post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad, bool whole)
 {
     struct nic *nic = nic_of(qp->verbs.context);
-    struct batch batch = {.head = {0}};
+    struct batch batch; /* rows are written one by one: to clear them all costs more than all else here */
+    batch.head = (struct head){0};
     struct ibv_send_wr *unsent = wr; /* the first that the agent has not got */
     unsigned int ahead = 0;
     pthread_mutex_lock(&nic->lock);
@@ -159,7 +160,8 @@ int pair_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv
 {
     struct nic *nic = nic_of(verbs->context);
     struct mrc_qp *qp = pair_of(verbs);
-    struct batch batch = {.head = {0}};
+    struct batch batch;
+    batch.head = (struct head){0};
     struct ibv_recv_wr *unsent = wr; /* the first that the agent has not got */
     int error = 0, lost = 0;
     pthread_mutex_lock(&nic->lock);
