@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from common.seeds import Purpose, derive
 from course.box.box import Box, BoxLimits, opened
+from course.labs import NAMES
 from course.result import TestOutcome
 
 T = TypeVar("T")
@@ -89,22 +90,29 @@ def no_change(text: str, seed: int) -> str:
 
 @dataclass(frozen=True)
 class Exercise:
-    """`file` is the name of the student's file in `mylab/`; `fill` puts a student's own values into the starter.
-    `extra` are files to read beside it, by name; `solve` puts the values of a seed into the reference.
+    """`fill` puts a student's own values into the starter. `extra` are files to read beside the student's, by name;
+    `solve` puts the values of a seed into the reference.
 
     `answers`: the file holds answers to the questions of a seed, so another seed is another exercise.
     """
 
-    number: int
     name: str
     title: str
     minutes: int
-    file: str
     tests: Sequence[Test]
     fill: Callable[[str, int], str] = no_change
     extra: Callable[[int], dict[str, str]] = lambda seed: {}
     solve: Callable[[str, int], str] = no_change
     answers: bool = False
+
+    @property
+    def number(self) -> int:
+        return NAMES.index(self.name) + 1
+
+    @cached_property
+    def file(self) -> str:
+        """The name of the student's file in `mylab/`."""
+        return f"{self.name}{self._starter.suffix}"
 
     @property
     def folder(self) -> Path:
@@ -116,8 +124,11 @@ class Exercise:
 
     def starter(self, seed: int) -> str:
         """The file that a student begins with."""
-        suffix = Path(self.file).suffix
-        return self.fill((self.folder / f"starter{suffix}").read_text(), seed)
+        return self.fill(self._starter.read_text(), seed)
+
+    @cached_property
+    def _starter(self) -> Path:
+        return next(self.folder.glob("starter.*"))
 
     @cached_property
     def hints(self) -> dict[str, tuple[str, ...]]:

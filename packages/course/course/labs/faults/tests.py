@@ -229,11 +229,9 @@ def cheap(work: StudentWork) -> TestOutcome:
 
 
 LAB = Exercise(
-    number=9,
     name="faults",
     title="Find the fault: four incidents, and a calm one",
     minutes=150,
-    file="faults.py",
     tests=(
         Test("cable", "a cable without light", 1, case("cable", "a cable is dead")),
         Test("nic", "a NIC that has left", 1, case("nic", "a NIC's port is off")),

@@ -255,11 +255,9 @@ def fill(text: str, seed: int) -> str:
 
 
 LAB = Exercise(
-    number=10,
     name="figure",
     title="Read the paper: figure, assumption, defence",
     minutes=180,
-    file="figure.py",
     tests=(
         Test("read", "the paper's numbers", 1, reads),
         Test("reproduce", "the figure is reproduced", 3, reproduces),

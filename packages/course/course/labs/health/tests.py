@@ -290,11 +290,9 @@ HUNT = CourseHunt(
 
 
 LAB = Exercise(
-    number=6,
     name="health",
     title="Path health: when to leave, when to come back",
     minutes=150,
-    file="health.py",
     tests=(
         Test("leave", "a dead path is left", 2, leaves),
         Test("keep", "the others carry the load", 1, keeps),

@@ -200,11 +200,9 @@ CASES = (
     ("foreign", "other protocols are dropped", 1, foreign, "no IPv6 header, or another version in it: drop"),
 )
 LAB = Exercise(
-    number=2,
     name="hop",
     title="The P4 of a uSID hop",
     minutes=90,
-    file="hop.p4",
     tests=(
         Test("builds", "the control compiles", 1, builds),
         *(

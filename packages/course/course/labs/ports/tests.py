@@ -272,11 +272,9 @@ def findings(done: Trial) -> list[Finding]:
 
 HUNT = CourseHunt(TRIES, drawn, findings, f"{TRIES} drawn schedules of ports that come and go are survived")
 LAB = Exercise(
-    number=8,
     name="ports",
     title="A NIC that loses ports: telling the peers",
     minutes=120,
-    file="ports.py",
     tests=(
         Test("tell", "every peer knows soon", 3, tells),
         Test("spare", "little is lost", 2, spares, "tell"),

@@ -151,11 +151,9 @@ HUNT = CourseHunt(
 
 
 LAB = Exercise(
-    number=5,
     name="spray",
     title="Spraying: even, and alive on unequal paths",
     minutes=120,
-    file="spray.py",
     tests=(
         Test("rate", "the ports are never idle", 1, rate, "paths"),
         Test("planes", "even over planes", 1, planes, "paths"),

@@ -348,11 +348,9 @@ def grown(work: StudentWork) -> TestOutcome:
 
 
 LAB = Exercise(
-    number=3,
     name="tables",
     title="Static tables from a plan",
     minutes=90,
-    file="tables.py",
     tests=(
         Test("form", "rows that a switch can hold", 1, well_formed, "own"),
         Test("own", "each switch knows its own uSID", 1, own_usids),

@@ -210,11 +210,9 @@ def apart(work: StudentWork) -> TestOutcome:
 
 
 LAB = Exercise(
-    number=4,
     name="trim",
     title="Trimming in P4: account, threshold, last hop",
     minutes=150,
-    file="trim.p4",
     tests=(
         Test("builds", "the controls compile", 1, builds),
         Test("burst", "exactly the rest of a burst is trimmed", 3, burst(UP, 6)),

@@ -120,11 +120,9 @@ def solve(text: str, seed: int) -> str:
 
 
 LAB = Exercise(
-    number=1,
     name="usids",
     title="uSIDs by hand",
     minutes=60,
-    file="usids.py",
     tests=tuple(Test(name, title, 1, answered(name)) for name, (title, _) in ASKED.items()),
     fill=fill,
     extra=lambda seed: {"usids.toml": plan_text(draw_plan(seed))},

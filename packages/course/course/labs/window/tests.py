@@ -141,11 +141,9 @@ HUNT = CourseHunt(TRIES, drawn, findings, f"after {TRIES} drawn schedules of slo
 
 
 LAB = Exercise(
-    number=7,
     name="window",
     title="A congestion window: full alone, fair together",
     minutes=150,
-    file="window.py",
     tests=(
         Test("alone", "full rate alone", 2, full_alone),
         Test("trims", "few packets are trimmed", 3, few_trims),
