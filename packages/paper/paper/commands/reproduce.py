@@ -55,6 +55,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from paper import catalogue, kept_runs, perform
     from paper.memory import MemoryBudget, longest_first
+    from paper.report import text
     from paper.report.progress import ReproductionProgress
     from paper.reproduction import Reproduction
     from running.estimate import available_memory
@@ -82,11 +83,11 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
 
         def write() -> None:
             """The page has every figure of which results are kept, whichever were asked for this time."""
-            every = Reproduction(catalogue.figures(), store, arguments.short, **form)
+            if arguments.short:
+                return
+            every = Reproduction(catalogue.figures(), store, **form)
             now = {outcome.figure.name: outcome for outcome in reproduction.outcomes()}
-            write_figures(
-                arguments.short, folder, [now.get(outcome.figure.name, outcome) for outcome in every.outcomes()]
-            )
+            write_figures(folder, [now.get(outcome.figure.name, outcome) for outcome in every.outcomes()])
             if arguments.keep is not None:
                 kept_runs.write(arguments.keep, {**rows, **every.rows, **reproduction.rows})
 
@@ -96,7 +97,10 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
                 with ReproductionProgress(console, reproduction, arguments.plain) as progress:
                     reproduction.run(engine, budget, progress.ended)
         outcomes = reproduction.outcomes()
-    write_out(results(arguments, outcomes) + path_line("page:", folder / "reproduction.html"))
+    if arguments.short:
+        write_out(text.runs(outcomes))
+    else:
+        write_out(results(arguments, outcomes, folder))
     problems = [f"broken off: {error}" for outcome in outcomes for error in outcome.errors]
     problems += [f"left out: {sentence}" for sentence in budget.refused]
     for problem in problems:
@@ -112,27 +116,26 @@ def show(arguments: argparse.Namespace, folder: Path, figures: Sequence[Figure])
     outcomes = kept_runs.outcomes(kept_runs.read(kept_runs.RECORDED), figures)
     with handing_over(arguments.runs, folder):
         files.make_folder(folder)
-        write_figures(arguments.short, folder, outcomes)
-    write_out(results(arguments, outcomes) + path_line("page:", folder / "reproduction.html"))
+        write_figures(folder, outcomes)
+    write_out(results(arguments, outcomes, folder))
     return 0
 
 
-def write_figures(in_short: bool, folder: Path, outcomes: Sequence[Outcome]) -> None:
+def write_figures(folder: Path, outcomes: Sequence[Outcome]) -> None:
     """Write the page of figures, and the same as JSON."""
     from common import files
     from paper.report import page, standing
 
-    html, content = (page.short_html, standing.short_document) if in_short else (page.html, standing.document)
-    files.write(folder / "reproduction.html", html(outcomes))
-    files.write(folder / "reproduction.json", content(outcomes))
+    files.write(folder / "reproduction.html", page.html(outcomes))
+    files.write(folder / "reproduction.json", standing.document(outcomes))
 
 
-def results(arguments: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
-    """The results for a terminal: quantities of named figures, or a line per figure; a short form judges nothing."""
+def results(arguments: argparse.Namespace, outcomes: Sequence[Outcome], folder: Path) -> str:
+    """The results for a terminal: quantities of named figures, or a line per figure; and where the page is."""
     from paper.report import table, text
 
-    shown = (text.quantities if arguments.figures else text.summary)(outcomes, judged=not arguments.short)
-    return shown if arguments.short else f"{shown}{table.verdict(outcomes)}\n"
+    shown = (text.quantities if arguments.figures else text.summary)(outcomes)
+    return f"{shown}{table.verdict(outcomes)}\n" + path_line("page:", folder / "reproduction.html")
 
 
 def check_names(arguments: argparse.Namespace) -> None:

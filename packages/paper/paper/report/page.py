@@ -73,7 +73,7 @@ def apart(outcomes: Sequence[Outcome]) -> list[tuple[str, str, list[str], table.
 
 
 def section(outcome: Outcome) -> str:
-    """A figure with its verdicts, its experiments, and how each quantity is measured."""
+    """A figure: charts, caption, why runs were broken off, verdicts, experiments, and how each quantity is measured."""
     figure, experiments = outcome.figure, table.experiments(outcome)
     rows: list[list[str]] = []
     for row in table.quantities(outcome):
@@ -81,37 +81,15 @@ def section(outcome: Outcome) -> str:
         mark = page.Raw(f'<span class="mark {MARKS.get(verdict, "")}">{page.text(verdict)}</span>')
         rows.append([*row[:VERDICT], mark, *row[VERDICT + 1 :]])
     measured = page.table(table.SOURCE_HEAD, table.sources(outcome))
-    return drawn(
-        outcome,
-        page.table(QUANTITY_HEAD, rows),
-        *([page.paragraph(KNOBS), page.table(table.EXPERIMENT_HEAD, experiments)] if experiments else []),
-        *(page.paragraph(note) for note in figure.notes),
-        f"<details><summary>{WHERE}</summary>{measured}</details>",
-        page.paragraph(f"The paper's points: {figure.source}.", soft=True),
-    )
-
-
-def drawn(outcome: Outcome, *parts: str) -> str:
-    """A figure: charts, caption, why runs were broken off, and these parts."""
-    figure = outcome.figure
     return page.section(
         f"{figure.name}: {figure.title}",
         *(draw(outcome, chart, index) for index, chart in enumerate(figure.charts)),
         page.paragraph(figure.caption),
         page.paragraph(figure.compression, soft=True),
         *(page.paragraph(f"Broken off: {error}") for error in outcome.errors),
-        *parts,
-    )
-
-
-def short_html(outcomes: Sequence[Outcome]) -> str:
-    """The page of short forms: ours beside the paper's numbers, and no verdict on any of them."""
-    title = f"{TITLE}: the short form"
-    basic = [[table.basic_cells(comparison) for comparison in outcome.comparisons] for outcome in outcomes]
-    return page.page(
-        title,
-        f"<h1>{page.text(title)}</h1>",
-        page.paragraph(TEXTS["short"]),
-        page.section("Runs", page.table(table.RUNS_HEAD, table.runs(outcomes))),
-        *(drawn(each, page.table(QUANTITY_HEAD[:4], rows)) for each, rows in zip(outcomes, basic, strict=True)),
+        page.table(QUANTITY_HEAD, rows),
+        *([page.paragraph(KNOBS), page.table(table.EXPERIMENT_HEAD, experiments)] if experiments else []),
+        *(page.paragraph(note) for note in figure.notes),
+        f"<details><summary>{WHERE}</summary>{measured}</details>",
+        page.paragraph(f"The paper's points: {figure.source}.", soft=True),
     )

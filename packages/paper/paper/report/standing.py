@@ -8,9 +8,6 @@ from paper import outcome as verdict
 from paper.outcome import Comparison, Outcome, count, rounded
 from paper.report import causes
 
-SHORT = ("figure", "quantity", "unit", "paper", "reading_error", "source", "ours", "interval")
-"""Of a row of `reproduction.json`: all that no verdict is needed for."""
-
 
 def counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
     """Counts of quantities of the paper by verdict, and of its orders, for these figures together.
@@ -63,12 +60,6 @@ def document(outcomes: Sequence[Outcome]) -> str:
         ],
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-
-
-def short_document(outcomes: Sequence[Outcome]) -> str:
-    """`reproduction.json` of a short form: rows without verdicts, and no counts."""
-    made = [{name: row[name] for name in SHORT} for row in all_rows(outcomes)]
-    return json.dumps({"short": True, "rows": made}, indent=1, ensure_ascii=False) + "\n"
 
 
 def all_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
