@@ -31,7 +31,7 @@ from paper.outcome import (
     Outcome,
 )
 from paper.perform import FigureTask
-from paper.report import page, standing, text
+from paper.report import page, standing, table
 from paper.reproduction import Reproduction
 from running.document import spec_of
 from running.estimate import estimate
@@ -124,7 +124,7 @@ def test_rows_within_the_readings_error_are_counted_apart_on_the_page_and_in_jso
     assert "| figure |  | within 5 % | 5 to 15 % | interval | within reading | farther off | judged |" in shown
     assert "| all |  | 0 | 0 | 0 | 1 | 0 | 1 |" in shown
     assert '<span class="mark unknown">within the reading&#x27;s error</span>' in page.html(made_)
-    assert "within the reading's error" in text.quantities(made_)
+    assert "within the reading's error" in table.quantity_lines(made_)
 
 
 def test_a_calibrating_number_counts_for_nothing_and_a_row_without_a_number_of_ours_is_kept() -> None:
@@ -405,7 +405,7 @@ def test_a_difference_names_its_scale_where_that_is_not_the_papers_number(paper,
 
 
 def test_the_terminal_shows_the_papers_number_beside_ours() -> None:
-    shown = text.quantities([made(["one"], own_figure())])
+    shown = table.quantity_lines([made(["one"], own_figure())])
     assert "rate    100    80  Gb/s  −20.0%  farther off" in shown
     assert "none      3     –  s          –  out of reach" in shown
     assert "dull     80    80  s      +0.0%  no power" in shown

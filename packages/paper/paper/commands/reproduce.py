@@ -55,7 +55,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from paper import catalogue, kept_runs, perform
     from paper.memory import MemoryBudget, longest_first
-    from paper.report import text
+    from paper.report import table
     from paper.report.progress import ReproductionProgress
     from paper.reproduction import Reproduction
     from running.estimate import available_memory
@@ -98,7 +98,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
                     reproduction.run(engine, budget, progress.ended)
         outcomes = reproduction.outcomes()
     if arguments.short:
-        write_out(text.runs(outcomes))
+        write_out(table.run_lines(outcomes))
     else:
         write_out(results(arguments, outcomes, folder))
     problems = [f"broken off: {error}" for outcome in outcomes for error in outcome.errors]
@@ -132,9 +132,9 @@ def write_figures(folder: Path, outcomes: Sequence[Outcome]) -> None:
 
 def results(arguments: argparse.Namespace, outcomes: Sequence[Outcome], folder: Path) -> str:
     """The results for a terminal: quantities of named figures, or a line per figure; and where the page is."""
-    from paper.report import table, text
+    from paper.report import table
 
-    shown = (text.quantities if arguments.figures else text.summary)(outcomes)
+    shown = (table.quantity_lines if arguments.figures else table.summary_lines)(outcomes)
     return f"{shown}{table.verdict(outcomes)}\n" + path_line("page:", folder / "reproduction.html")
 
 

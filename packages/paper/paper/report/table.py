@@ -1,8 +1,9 @@
-"""The tables of a reproduction as rows of words."""
+"""The tables of a reproduction as rows of words, and as lines for a terminal."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from common.terminal.columns import aligned
 from paper import texts
 from paper.outcome import (
     BEYOND,
@@ -198,3 +199,26 @@ def reasons(outcomes: Sequence[Outcome]) -> Rows:
                     comparison.quantity.name + off
                 )
     return [[figure, "; ".join(names), why] for (figure, why), names in named.items()]
+
+
+def quantity_lines(outcomes: Sequence[Outcome]) -> str:
+    """A line per quantity: the paper's number and ours, the difference, and how near that is."""
+    lines = []
+    for outcome in outcomes:
+        rows = [["", "paper", "here", "", "", ""]]
+        for comparison in outcome.comparisons:
+            name, unit, paper, ours = basic_cells(comparison)
+            rows.append([name, paper, ours, unit, comparison.difference_shown, comparison.verdict])
+        lines += [f"{outcome.figure.name}: {outcome.figure.title}", *(f"  {line}" for line in aligned(rows))]
+    return "\n".join(lines) + "\n"
+
+
+def summary_lines(outcomes: Sequence[Outcome]) -> str:
+    """A line per figure: how many quantities are how near."""
+    head, rows = summary(outcomes)
+    return "\n".join(aligned([head, *rows])) + "\n"
+
+
+def run_lines(outcomes: Sequence[Outcome]) -> str:
+    """A line per figure of a short form: how many runs were made."""
+    return "\n".join([TEXTS["short"], *aligned([RUNS_HEAD, *runs(outcomes)])]) + "\n"
