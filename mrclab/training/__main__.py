@@ -22,8 +22,7 @@ from common.terminal.standard_streams import write_error
 from mrclab.connection import in_virtual_time
 from mrclab.context import Context
 from mrclab.errors import JobFailedError, MRCError
-from mrclab.training import data
-from mrclab.training.model import Model
+from mrclab.training.model import Model, make_data
 from mrclab.training.ring import RingAllReduce
 
 RATE_MAX = 1000
@@ -63,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _train(context: Context, journal: Journal, options: argparse.Namespace, ranks: int) -> None:
-    pictures, labels = data.make(options.seed, options.samples)
+    pictures, labels = make_data(options.seed, options.samples)
     model = Model(options.seed, options.hidden)
     ring = RingAllReduce(context, options.rank, ranks, len(model.weights) + 1)
     ring.connect(_meet(context, options, "info", ring.info()))

@@ -20,7 +20,7 @@ from mrclab.mesh.engine import QUIET_RTTS
 from mrclab.mesh.link import SLOT_BYTES, SLOTS
 from mrclab.mesh.mesh import SILENT_RTTS, patient_rtt_ns
 from mrclab.qp import QP, SendWR
-from mrclab.training.data import Floats
+from mrclab.training.model import Floats
 
 ITEM_BYTES = 4
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from common.door import lazy
 
 if TYPE_CHECKING:
-    from studies.hunting.attempt import AttemptOutcome
-    from studies.hunting.attempt_pool import AttemptPool
+    from studies.hunting.attempt import AttemptOutcome, AttemptPool
     from studies.hunting.case import Case
     from studies.hunting.hunt import Hunt, Shrinker
     from studies.hunting.progress import HuntProgress

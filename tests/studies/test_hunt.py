@@ -21,8 +21,7 @@ from running.timeline import rehearse
 from scenarios import library
 from scenarios.scenario import Setting, TimedFault, Workload
 from studies.hunting import found, invariants
-from studies.hunting.attempt import AttemptOutcome, attempt
-from studies.hunting.attempt_pool import AttemptPool
+from studies.hunting.attempt import AttemptOutcome, AttemptPool, attempt
 from studies.hunting.case import Case
 from studies.hunting.draw import APART, draw
 from studies.hunting.hunt import RUNS_MAX, Hunt, Shrinker
@@ -421,7 +420,7 @@ def test_the_command_prints_its_seed_first_and_says_what_it_did(tmp_path, capsys
 def test_what_a_killed_hunt_left_is_removed_by_the_next_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     own = (
-        "from studies.hunting.attempt_pool import AttemptPool; import sys; AttemptPool(1).__enter__();"
+        "from studies.hunting.attempt import AttemptPool; import sys; AttemptPool(1).__enter__();"
         "print(1, flush=True); sys.stdin.read()"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from studies.contest.report import differences
 from studies.contest.result import Match
-from studies.hunting.attempt_pool import AttemptPool
+from studies.hunting.attempt import AttemptPool
 from studies.hunting.progress import HuntProgress
 from studies.sweeping.metric import METRICS
 from studies.sweeping.progress import SweepProgress

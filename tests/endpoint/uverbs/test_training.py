@@ -14,8 +14,8 @@ import mrclab
 from benchmarks.rig.uverbs_rig import Rig, rig
 from mrclab.errors import JobFailedError
 from mrclab.mesh import mesh
-from mrclab.training import __main__ as job, data, ring as ring_module
-from mrclab.training.model import Model
+from mrclab.training import __main__ as job, ring as ring_module
+from mrclab.training.model import Model, make_data
 from mrclab.training.ring import RingAllReduce
 from page.feed import parsed
 from tests.helpers.waiting import at_once, eventually
@@ -40,7 +40,7 @@ def steps(folder: Path, rank: int) -> list[dict[str, object]]:
 
 
 def test_the_gradient_is_that_of_the_loss_by_differences():
-    pictures, labels = data.make(3, 40)
+    pictures, labels = make_data(3, 40)
     model = Model(3, 16)
     _, gradient = model.gradient(pictures, labels)
     for place in (0, 500, 64 * 16 + 3, 64 * 16 + 16 + 30, len(model.weights) - 1):
@@ -125,7 +125,7 @@ def test_the_job_learns_and_its_weights_are_one_processes_own_to_the_bit(tmp_pat
     assert [line["weights"] for line in found[0]] == [line["weights"] for line in found[1]]
     losses = [float(str(line["loss"])) for line in found[0]]
     assert losses[0] > 2 * losses[-1]
-    pictures, labels = data.make(1, 4096)
+    pictures, labels = make_data(1, 4096)
     model, draw = Model(1, 64), np.random.default_rng(1)
     for line in found[0]:
         batch = draw.integers(0, 4096, 64)

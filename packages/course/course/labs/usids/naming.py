@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from topo import Plan, leaf, spine
+from topo import Plan
 from topo.address import switch_usid
 
 
 def named(plan: Plan, usid: int) -> str:
     """The owner of a uSID in words."""
-    for plane in range(plan.planes):
-        for switch in (
-            *(leaf(plane, at) for at in range(plan.leaves)),
-            *(spine(plane, at) for at in range(plan.spines)),
-        ):
-            if switch_usid(switch) == usid:
-                return f"which is {switch}"
+    for switch in plan.switches():
+        if switch_usid(switch) == usid:
+            return f"which is {switch}"
     if 0x3000 <= usid < 0x3000 + plan.hosts_per_leaf:
         return f"which is the NIC at downlink {usid - 0x3000}"
     return "which no node of this plan has"
