@@ -70,31 +70,17 @@ def _expanded(
 
 FOLDER = Path(__file__).parent
 
-MODULES: Mapping[str, str] = {
-    "4": "jobs.figure_4",
-    "5": "jobs.figure_5",
-    "6": "jobs.figure_6",
-    "8": "jobs.figure_8",
-    "5.2.1": "table_5_2_1",
-    "9a": "failures.figure_9a",
-    "9b": "failures.figure_9b",
-    "9c": "failures.figure_9c",
-    "9d": "failures.figure_9d",
-    "10": "failures.figure_10",
-    "11": "failures.figure_11",
-    "12": "failures.figure_12",
-    "14": "congestion.figure_14",
-    "15": "collectives.figure_15",
-    "16": "collectives.figure_16",
-    "17": "collectives.figure_17",
-    "18": "congestion.figure_18",
-    "19": "failures.figure_19",
-    "20": "congestion.figure_20",
-    "21": "congestion.figure_21",
-    "22": "congestion.figure_22",
-    "htsim": "htsim",
-}
+NAMES = (
+    "4", "5", "6", "8", "5.2.1", "9a", "9b", "9c", "9d", "10", "11", "12", "14", "15", "16", "17", "18", "19", "20", "21",
+    "22", "htsim",
+)  # fmt: skip
 """In the order of the page."""
+_FILES = {
+    path.stem.removeprefix("figure_").removeprefix("table_").replace("_", "."): path.relative_to(FOLDER / "figures")
+    for path in FOLDER.glob("figures/**/[!_]*.py")
+}
+MODULES: Mapping[str, str] = {name: ".".join(_FILES[name].with_suffix("").parts) for name in NAMES}
+"""The module of each figure, below `figures`."""
 WITH_INTERVALS = ("16", "17")
 """Figures of which `--intervals` makes rows intervals, by runs with other seeds."""
 MISSING: Mapping[str, str] = {

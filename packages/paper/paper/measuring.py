@@ -103,11 +103,10 @@ def path_rate(run: Run, clock: Clock, host: str, ev: int, start: float, stop: fl
     return float(path_rates(run, clock, host, ev, np.array([start, stop]))[0])
 
 
-def path_curve(
-    run: Run, clock: Clock, host: str, ev: int, start: float, stop: float, width: float, shift: float
-) -> Points:
-    """The same as bins of this width; `shift` is added to the axis."""
-    edges = np.arange(start, stop, width)
+def path_curve(run: Run, clock: Clock, host: str, ev: int, stop: float, shift: float) -> Points:
+    """The same as bins of two samples, from the axis' beginning on; `shift` is added to it."""
+    width = 2 * clock.sample
+    edges = np.arange(0, stop, width)
     rates = path_rates(run, clock, host, ev, edges)
     return [
         (round(float(left + width / 2 + shift), 6), round(float(value), 4))

@@ -16,7 +16,9 @@ from scenarios import Load, Phase, TimedFault, Workload
 from topo import Plan
 
 MB = 1 << 20
-LOSSES = (0.0, 0.1, 1.0)  # percent
+RANKS = 64
+SIZES = {0.0: (2, 4, 8, 16, 32, 64), 0.1: (2, 4, 8, 16, 32), 1.0: (2, 4, 8, 16, 32)}  # MB, by loss in percent
+LOSSES = tuple(SIZES)
 TRANSPORTS: Mapping[str, TransportChoice] = {"MRC": MRC, "RoCE 1 QP": REAL_TIME, "RoCE 16 QP": REAL_TIME_16QP}
 """As the paper's table 1 has cluster C. Its RoCE is lossless by PFC, but for the losses that the figures add."""
 SAMPLES = 1
@@ -103,13 +105,11 @@ def ranks(plan: Plan, *, by_rail: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LossyCollective:
-    """A figure of a collective: the figure's name, the workload, nccl-tests' bus bandwidth over size a time,
-    and the sizes in MB that are run, for each loss in percent."""
+    """A figure of a collective: the figure's name, the workload, and nccl-tests' bus bandwidth over size a time."""
 
     figure: str
     kind: str
     factor: float
-    sizes: Mapping[float, Sequence[int]]
 
     @property
     def paper(self) -> Table:
@@ -174,8 +174,8 @@ class LossyCollective:
         return min(pairs, slices) if self.kind == "all_to_all" else pairs
 
     def parts(self, short: bool) -> list[Part]:
-        """All runs of the figure, the smallest first, and then those with other seeds."""
-        wanted = sorted((size, loss) for loss, sizes in self.sizes.items() for size in sizes)
+        """The runs, the smallest first, those with other seeds, and the smallest without a device profile."""
+        wanted = sorted((size, loss) for loss, sizes in SIZES.items() for size in sizes)
         once = [self.part(transport, loss, size, short) for size, loss in wanted for transport in TRANSPORTS]
         again = [
             self.part(transport, loss, size, short, seed=seed)
@@ -183,7 +183,12 @@ class LossyCollective:
             for transport in TRANSPORTS
             for seed in self.seeds(transport, loss, size)
         ]
-        return once + again
+        bare = [
+            self.part(transport, loss, SIZES[loss][0], short, knob="-bare", profiled=False)
+            for transport in list(TRANSPORTS)[:2]
+            for loss in LOSSES
+        ]
+        return once + again + bare
 
     def seeds(self, transport: str, loss: float, size_mb: int) -> Sequence[int]:
         """The other seeds of a run that hangs on the hash: RoCE on few queue pairs. A row from which the profile was
@@ -198,7 +203,7 @@ class LossyCollective:
         quantities' names begin with, as in "MRC, 0.1 % loss"."""
         return [
             self.quantity(name, transport, loss, size, reasons.get(name.rpartition(", ")[0], ""))
-            for loss, sizes in self.sizes.items()
+            for loss, sizes in SIZES.items()
             for transport in TRANSPORTS
             for size in sizes
             if (name := quantity_name(transport, loss, size)) in readings.of(self.figure)
@@ -221,7 +226,7 @@ class LossyCollective:
     def failing(self, transport: str, loss: float, size: int) -> Failing:
         """The run with another loss, of the same size or of the largest that there is."""
         other = 0.0 if loss else LOSSES[1]
-        same = min(size, max(self.sizes[other]))
+        same = min(size, max(SIZES[other]))
         knob = f"{other:g} % loss" if same == size else f"{other:g} % loss, {same} MB"
         return Failing(knob, f"{part_name(transport, other, same)}:busbw")
 
@@ -230,7 +235,7 @@ class LossyCollective:
         known = readings.of(self.figure)
         pairs = [
             (quantity_name("MRC", loss, size), quantity_name(roce, loss, size))
-            for loss, sizes in self.sizes.items()
+            for loss, sizes in SIZES.items()
             for roce in list(TRANSPORTS)[1:]
             for size in sizes
         ]
@@ -244,7 +249,7 @@ class LossyCollective:
                 y="bus bandwidth, Gb/s",
                 ours={},
                 points={
-                    transport: [(size, f"{part_name(transport, loss, size)}:busbw") for size in self.sizes[loss]]
+                    transport: [(size, f"{part_name(transport, loss, size)}:busbw") for size in SIZES[loss]]
                     for transport in TRANSPORTS
                 },
                 paper=[PaperCurve(transport, list(self.paper[transport, loss].items())) for transport in TRANSPORTS],

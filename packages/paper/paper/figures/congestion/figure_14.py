@@ -48,7 +48,7 @@ def two_flows(short: bool, name: str, transport: TransportChoice, plan: Plan = B
         late = BEFORE_S + 4.0
         on_a, on_b = (measuring.path_rate(run, clock, "h0", ev, late, END_S) for ev in (EV_A, EV_B))
         usual, idle = (measuring.path_rate(run, clock, "h0", ev, 0, BEFORE_S) for ev in (EV_A, EV_B))
-        points = measuring.path_curve(run, clock, "h0", EV_A, 0, END_S, 2 * clock.sample, 0.0)
+        points = measuring.path_curve(run, clock, "h0", EV_A, END_S, 0.0)
         moved = [place for place, value in points if place > BEFORE_S and value < usual / 2]
         numbers = {
             "share on B before": idle / (usual + idle),
@@ -57,7 +57,7 @@ def two_flows(short: bool, name: str, transport: TransportChoice, plan: Plan = B
             "moved after": (moved[0] - BEFORE_S) * clock.unit_ns / 1e9 if moved else END_S,
         }
         curves = {
-            name: measuring.path_curve(run, clock, "h0", ev, 0, END_S, 2 * clock.sample, SHOWN_FROM_S)
+            name: measuring.path_curve(run, clock, "h0", ev, END_S, SHOWN_FROM_S)
             for name, ev in (("A", EV_A), ("B", EV_B))
         }
         return Measured(numbers, curves)

@@ -38,7 +38,7 @@ def parts(short: bool) -> Sequence[Part]:
             "left after": measuring.left_after_s(run, "h0", EV_A, clock.run_ns(run, BEFORE_S)),
         }
         curves = {
-            name: measuring.path_curve(run, clock, "h0", ev, 0, END_S, 2 * clock.sample, SHOWN_FROM_S)
+            name: measuring.path_curve(run, clock, "h0", ev, END_S, SHOWN_FROM_S)
             for name, ev in (("A", EV_A), ("B", EV_B))
         }
         return Measured(numbers, curves)
