@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli import command_table
-from cli.commands.seeds.sweep import add_engine_options, make_engine, name_of, parse_seeds, swept
-from cli.options import SCENARIO_NAMES, add_plain, add_runs, check_workers
+from cli.commands.seeds.sweep import add_engine_options, check_engine_options, make_engine, name_of, parse_seeds, swept
+from cli.options import SCENARIO_NAMES, add_plain, add_runs
 from common.terminal.printable import path_line, printable_text
 from common.terminal.standard_streams import write_out
 from running.options import OPTIONS
@@ -95,11 +95,7 @@ def checked(arguments: argparse.Namespace) -> list[int]:
     for name, value in defaults.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
-    check_workers(arguments.workers)
-    if arguments.insecure and not arguments.cluster:
-        raise ValueError("--insecure: only with --cluster")
-    if arguments.cluster:
-        arguments.cluster.protect(insecure=arguments.insecure)
+    check_engine_options(arguments)
     return parse_seeds(arguments.seeds)
 
 

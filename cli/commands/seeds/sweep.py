@@ -62,6 +62,15 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     add("--insecure", action="store_true", help="allow a scheduler without TLS on another machine")
 
 
+def check_engine_options(arguments: argparse.Namespace) -> None:
+    """ValueError for options of `add_engine_options` that cannot be."""
+    check_workers(arguments.workers)
+    if arguments.insecure and not arguments.cluster:
+        raise ValueError("--insecure: only with --cluster")
+    if arguments.cluster:
+        arguments.cluster.protect(insecure=arguments.insecure)
+
+
 def cluster_address(text: str) -> ClusterAddress:
     """An argument of --cluster. ArgumentTypeError for one that is no address."""
     try:
@@ -126,13 +135,9 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     until = parse_share(arguments.until) if arguments.until is not None else None
     if until is not None:
         Until(until)  # raises ValueError for a share that cannot be asked about
-    check_workers(arguments.workers)
     if arguments.keep_worst < 0:
         raise ValueError(f"--keep-worst must be 0 or more runs (got {arguments.keep_worst})")
-    if arguments.insecure and not arguments.cluster:
-        raise ValueError("--insecure: only with --cluster")
-    if arguments.cluster:
-        arguments.cluster.protect(insecure=arguments.insecure)
+    check_engine_options(arguments)
     if arguments.cluster and arguments.world == "emulated":
         raise ValueError("--cluster: only with --world simulated: a real lab needs a machine to itself")
     if arguments.world == "emulated":
