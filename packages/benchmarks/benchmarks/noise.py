@@ -2,8 +2,7 @@
 
     python -m benchmarks.noise                               # everything: some three hours and a half
     python -m benchmarks.noise --results noise.jsonl         # the same in pieces: goes on where it ended
-    python -m benchmarks.noise --results noise.jsonl --at-most 1 --noise freeze both
-    python -m benchmarks.noise --results noise.jsonl --table # no run, the table so far
+    python -m benchmarks.noise --results noise.jsonl --at-most 1 --noise freeze both # 0: the table so far
 
 Runs the short form of each scenario under each kind of noise (`benchmarks/planted.py`), one seed of all of them after
 the other, and prints a Markdown table of how many runs were true, unknown and false. With `--results`, each verdict is
@@ -85,17 +84,9 @@ def commit() -> str:
 
 def run(case: Case, folder: Path, extra: Sequence[str]) -> Outcome:
     """One run under its noise."""
-    words = [sys.executable, "-m", "cli", "run", case.scenario, "--transport", case.transport]
-    words += [
-        *LENGTHS.get(case.scenario, ("--short",)),
-        "--seed",
-        str(case.seed),
-        "--runs",
-        str(folder),
-        "--plain",
-        *NOT_REROUTED * (case.transport == "roce"),
-        *extra,
-    ]
+    words = [sys.executable, "-m", "cli", "run", case.scenario, "--transport", case.transport, "--plain"]
+    words += [f"--seed={case.seed}", f"--runs={folder}", *LENGTHS.get(case.scenario, ("--short",))]
+    words += [*NOT_REROUTED * (case.transport == "roce"), *extra]
     with (folder / f"{case.scenario}-{case.transport}-{case.noise}-{case.seed}.log").open("w") as log:
         before = (folder / "latest").resolve()
         process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
@@ -150,22 +141,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, default=Path("runs/noise"), help="where runs are kept (runs/noise)")
     parser.add_argument("--results", type=Path, help="keep verdicts in this file, and repeat none that it has")
     parser.add_argument("--at-most", type=int, metavar="N", help="end after so many runs")
-    parser.add_argument("--table", action="store_true", help="run nothing, print the table of all that --results has")
     parser.add_argument("extra", nargs="*", help="after --: more words for each run, such as -- --rate 5")
     chosen = parser.parse_args(arguments)
-    if chosen.table and not chosen.results:
-        parser.error("--table prints what --results FILE has: name the file")
     known = read(chosen.results) if chosen.results else {}
-    if not chosen.table:
-        chosen.folder.mkdir(parents=True, exist_ok=True)
-        wanted = cases(chosen.noise, chosen.scenario, range(1, chosen.runs + 1))
-        missing = [case for case in wanted if case not in known][: chosen.at_most]
-        for case in missing:
-            outcome = known[case] = run(case, chosen.folder, chosen.extra)
-            if chosen.results:
-                keep(chosen.results, case, outcome)
-            told = f"{case.scenario}, {case.transport}, {case.noise}, seed {case.seed}: {outcome.verdict}"
-            print(f"{told}: {outcome.reason}" if outcome.reason else told, file=sys.stderr, flush=True)
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    wanted = cases(chosen.noise, chosen.scenario, range(1, chosen.runs + 1))
+    for case in [case for case in wanted if case not in known][: chosen.at_most]:
+        outcome = known[case] = run(case, chosen.folder, chosen.extra)
+        if chosen.results:
+            keep(chosen.results, case, outcome)
+        told = f"{case.scenario}, {case.transport}, {case.noise}, seed {case.seed}: {outcome.verdict}"
+        print(f"{told}: {outcome.reason}" if outcome.reason else told, file=sys.stderr, flush=True)
     lines, good = table(known)
     print("\n".join(lines))
     return 0 if good else 1

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
 
@@ -52,10 +52,8 @@ def family(root: int) -> list[int]:
 def tell(pids: Sequence[int], number: int) -> None:
     """Send a signal to those processes that are still there."""
     for pid in pids:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(pid, number)
-        except ProcessLookupError:
-            continue
 
 
 def freeze(root: int, rng: Random, kind: str, ended: threading.Event, note: Callable[[float], None]) -> None:
@@ -121,17 +119,16 @@ def planted(kind: str, root: int, seed: int) -> Iterator[list[float]]:
     rng = Random(seed)
     frozen: list[float] = []
     with ExitStack() as stack:
+        beside: list[list[str]] = []
         if kind in ("hogs", "both"):
             processor = rng.choice(sorted(os.sched_getaffinity(0)))
-            words = [sys.executable, __file__, "hog", str(rng.randrange(1 << 30)), str(processor)]
-            hogging = subprocess.Popen(words)
-            stack.callback(hogging.wait)
-            stack.callback(hogging.kill)
+            beside = [["hog", str(rng.randrange(1 << 30)), str(processor)]]
         if kind == "loops":
-            for _ in os.sched_getaffinity(0):
-                looping = subprocess.Popen([sys.executable, __file__, "loop"])
-                stack.callback(looping.wait)
-                stack.callback(looping.kill)
+            beside = [["loop"] for _ in os.sched_getaffinity(0)]
+        for words in beside:
+            process = subprocess.Popen([sys.executable, __file__, *words])
+            stack.callback(process.wait)
+            stack.callback(process.kill)
         if kind == "core":
             os.sched_setaffinity(root, {rng.choice(sorted(os.sched_getaffinity(0)))})
         if kind == "part":
