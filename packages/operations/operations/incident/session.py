@@ -96,16 +96,12 @@ class IncidentSession:
             "hosts": plan.host_count,
             "switches": plan.switch_count,
             "cables": sum(1 for _ in links(plan)),
-            "load": [self._load(workload.name, workload.kind) for workload in self.incident.workloads],
+            "load": [f"{workload.name}: {workload.kind}" for workload in self.incident.workloads],
             "tickets": self.incident.tickets,
             "allowed_loss_percent": 0.2,
             "lab_s": self.used_s,
             "commands": len(self.asked),
         }
-
-    @staticmethod
-    def _load(name: str, kind: str) -> str:
-        return f"{name}: {kind}"
 
     def do(self, tool: str, arguments: Mapping[str, Any], words: str = "") -> dict[str, Any]:
         """The answer of a tool. ValueError for arguments that cannot be; such a command counts for nothing."""
