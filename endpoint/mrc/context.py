@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from random import Random
 from typing import TYPE_CHECKING
 
 from endpoint.mrc.algorithms import Chosen
@@ -19,12 +18,9 @@ from endpoint.mrc.paths.probe_budget import ProbeBudget
 from endpoint.mrc.paths.selection import Selection
 from endpoint.mrc.seams.crediting import Crediting
 from endpoint.nic import frame, wire
-from endpoint.nic.config import Limits, Settings
+from endpoint.nic.config import Settings
 from endpoint.nic.dialect import Dialect
-from endpoint.nic.events import EventLog
-from endpoint.nic.memory import MemoryTable
-from endpoint.nic.port import PortSet
-from endpoint.nic.scheduler import Scheduler
+from endpoint.nic.verbs import NicContext
 
 if TYPE_CHECKING:
     from endpoint.profile import Dscp
@@ -67,17 +63,11 @@ class Stamps:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """Handed to every QP of the NIC, and by a QP to its halves."""
+class Context(NicContext):
+    """That of an MRC NIC."""
 
     host: str
     settings: Settings
-    limits: Limits
-    rng: Random
-    ports: PortSet
-    memory: MemoryTable
-    scheduler: Scheduler
-    log: EventLog
     classes: TrafficClasses
     stamps: Stamps
     path: PathTraits

@@ -102,17 +102,7 @@ class QueuePair(VerbQueuePair):
             "exp_cnt": settings.retry_exponential,
             "domain": 0,
         }
-        super().__init__(
-            qpn,
-            cq,
-            taken,
-            MRC_ATTRIBUTES,
-            values,
-            memory=context.memory,
-            log=context.log,
-            scheduler=context.scheduler,
-            rng=context.rng,
-        )
+        super().__init__(qpn, cq, taken, MRC_ATTRIBUTES, values, context)
         self._context = context
         self._peers = peers
         self._operations = operations

@@ -9,14 +9,17 @@ far behind those of the life before, so that both ends take packets of that life
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
 from endpoint.nic.attributes import PMTU_MAX, PMTU_MIN, VerbError, When, check_modification
+from endpoint.nic.config import Limits
 from endpoint.nic.cq import CompletionQueue
 from endpoint.nic.events import EventLog
 from endpoint.nic.memory import FOREIGN, NOTHING, MemoryTable, Rights
 from endpoint.nic.message import Message
+from endpoint.nic.port import PortSet
 from endpoint.nic.scheduler import Agenda, Scheduler
 from endpoint.nic.wire import PSN_MASK
 from endpoint.nic.work import WorkQueue
@@ -48,6 +51,18 @@ class Fail(Protocol):
     def __call__(self, now_ns: int, status: CompletionStatus, cause: str, message: Message | None = None) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class NicContext:
+    """The things that all queue pairs of one NIC share: handed to every QP, and by a QP to its halves."""
+
+    limits: Limits
+    rng: Random
+    ports: PortSet
+    memory: MemoryTable
+    scheduler: Scheduler
+    log: EventLog
+
+
 class VerbQueuePair:
     """A transport's QP fills in `_make_responder`, `_make_requester`, `_enqueue`, `next_psn` and `handle_timer`.
 
@@ -62,11 +77,7 @@ class VerbQueuePair:
         taken: Mapping[str, Any],
         known: Mapping[str, When],
         values: dict[str, int],
-        *,
-        memory: MemoryTable,
-        log: EventLog,
-        scheduler: Scheduler,
-        rng: Random,
+        context: NicContext,
     ) -> None:
         self.qpn = qpn
         self._cq = cq
@@ -76,12 +87,12 @@ class VerbQueuePair:
         self._own_pmtu: int = taken["pmtu"]
         self._known = known
         self.values = values
-        self._scheduler = scheduler
-        self._memory = memory
-        self._log = log
-        self._rng = rng
+        self._scheduler = context.scheduler
+        self._memory = context.memory
+        self._log = context.log
+        self._rng = context.rng
         self.work = WorkQueue(qpn, cq, self._max_send_wr, self._max_recv_wr)
-        self.agenda = Agenda(scheduler, self.work)
+        self.agenda = Agenda(self._scheduler, self.work)
         self.pmtu = self._own_pmtu
         """Payload bytes of a full packet: ours, and from RTR on what both ends have agreed on."""
         self.state = QPState.RESET

@@ -1,16 +1,11 @@
 """The things that all queue pairs of one RoCE NIC share, and the choice of a new queue pair's path."""
 
 from dataclasses import dataclass
-from random import Random
 
 from endpoint.nic.attributes import VerbError
-from endpoint.nic.config import Limits
-from endpoint.nic.events import EventLog
 from endpoint.nic.frame import ECN_CAPABLE
-from endpoint.nic.memory import MemoryTable
 from endpoint.nic.packet import Route
-from endpoint.nic.port import PortSet
-from endpoint.nic.scheduler import Scheduler
+from endpoint.nic.verbs import NicContext
 from endpoint.profile import Destination, NicProfile  # a field's type, which the compiled class looks up
 from endpoint.roce.config import Settings
 
@@ -20,17 +15,11 @@ SOURCE_PORTS = 0x4000
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """Handed to every QP of the NIC, and by a QP to its halves."""
+class Context(NicContext):
+    """That of a RoCE NIC."""
 
     profile: NicProfile
     settings: Settings
-    limits: Limits
-    rng: Random
-    ports: PortSet
-    memory: MemoryTable
-    scheduler: Scheduler
-    log: EventLog
 
     @property
     def data_class(self) -> int:

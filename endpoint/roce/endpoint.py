@@ -122,7 +122,7 @@ class RoceEndpoint(Nic[QueuePair]):
             control_max=self.settings.control_frames_max,
         )
         self._context = Context(
-            profile, self.settings, self.limits, rng, self.ports, self.memory, self.scheduler, self.log
+            self.limits, rng, self.ports, self.memory, self.scheduler, self.log, profile, self.settings
         )
         self._flow_control = {port.number: FlowControl(port, profile.pfc_classes) for port in self.ports}
         self._udp_ports = frozenset({*UDP_PORTS, profile.udp_port})

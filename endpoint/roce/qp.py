@@ -39,17 +39,7 @@ class QueuePair(VerbQueuePair):
         check_pmtu(taken["pmtu"], context.limits.pmtu)
         values = {"sq_psn": taken["psn"], "timeout": context.limits.timeout, "domain": 0}
         values["retry_cnt"] = settings.retry_count
-        super().__init__(
-            qpn,
-            cq,
-            taken,
-            ROCE_ATTRIBUTES,
-            values,
-            memory=context.memory,
-            log=context.log,
-            scheduler=context.scheduler,
-            rng=context.rng,
-        )
+        super().__init__(qpn, cq, taken, ROCE_ATTRIBUTES, values, context)
         self._context = context
         self._dest_qpn = -1
         self._peer_name: str | None = None
