@@ -236,23 +236,23 @@ def fault_cost(
         return Finding(name, None, f"no fault began in phase {phase!r}")
     limit = repairs * sample_size.repair_round_trips(run)
     every, most_ns = phase_cost.together, limit * rtt_ns
-    judged = [(every, most_ns * every.bursts), *((c, cost.WORST * most_ns * c.bursts) for c in phase_cost.costs)]
+    judged = [(every, most_ns), *((part, cost.WORST * most_ns) for part in phase_cost.costs)]
     holds: bool | None = None
-    if any(part.least_ns > allowed_ns for part, allowed_ns in judged):
+    if any(part.each(part.least_ns) > allowed_ns for part, allowed_ns in judged):
         holds = False
-    elif all(part.lost_ns <= allowed_ns for part, allowed_ns in judged) and every.noise_ns <= most_ns * every.bursts:
-        holds = True
-    mean = max(0.0, every.lost_ns / every.bursts / rtt_ns)
-    worst = max(0.0, *(part.lost_ns / part.bursts / rtt_ns for part in phase_cost.costs))
-    error = (every.noise_ns + every.stalled_ns) / every.bursts / rtt_ns
+    elif every.bursts and all(part.each(part.lost_ns) <= allowed_ns for part, allowed_ns in judged):
+        holds = True if every.each(every.noise_ns) <= most_ns else None
+    mean = max(0.0, every.each(every.lost_ns) / rtt_ns)
+    worst = max(0.0, *(part.each(part.lost_ns) / rtt_ns for part in phase_cost.costs))
+    error = every.each(every.noise_ns + every.stalled_ns) / rtt_ns
     count = counted(len(every.faults), "fault")
-    count += f" in {every.bursts} bursts" * (1 < every.bursts < len(every.faults))
+    count += f" in {counted(every.bursts, 'burst')} that packets met" * (every.bursts != len(every.faults))
     beside = f", beside {every.away_ns / rtt_ns:.0f} for ports that were away" if every.away_ns else ""
     spread = f" each, the worst {worst:.1f}" if every.bursts > 1 else ""
     limits = f"{limit:g} and {cost.WORST * limit:g}" if every.bursts > 1 else f"{limit:g}"
     reason = f"{count} cost {mean:.1f} round trips{spread}{beside} (at most {limits})"
     reason += f"; together {cost_words(run, span, phase_cost)}"
-    if holds is None:
+    if holds is None and every.bursts:
         reason += f"; known to within {error:.1f}: {stalls.describe(run, span) or 'laps differ as much without faults'}"
     lap = phase_cost.pace.ns_per_work / rtt_ns if phase_cost.steps else float("inf")
     if holds is False and lap < cost.REPAIRS_PER_LAP * limit:
@@ -276,7 +276,7 @@ def cost_words(run: Run, span: Span, phase_cost: cost.PhaseCost) -> str:
     words.append(f"{goodput.over(run, span) * lost_ns / 8e15:.1f} MB")
     lab, real = (int(run.options.get(key) or 0) for key in ("port_rate_bps", "hardware_rate_bps"))
     hardware = (
-        f"; {lost_ns / phase_cost.together.bursts * lab / real / 1e3:.1f} µs each on the hardware"
+        f"; {phase_cost.together.each(lost_ns) * lab / real / 1e3:.1f} µs each on the hardware"
         if lab and real
         else ""
     )

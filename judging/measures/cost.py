@@ -5,6 +5,9 @@ A lap is a training step, from the end of the step before to its own end; where 
 touches. Their median is the pace of the phase. A lap loses what it takes beyond its work at that pace. So the machine's
 mood, which changes between two phases, is not in the cost: it is the drift, which has a separate line.
 
+A burst that no packet met says nothing about the transport. So the mean is over those after which a host sent a packet
+again, while the costs of all count: whatever is lost must be sent again, and a needless copy only makes the mean milder.
+
 To a burst of faults belong the laps that it touches, and of those up to the next burst the ones that are slow beyond
 the spread of quiet laps. A stall only ever adds time: the cost is an upper bound, and stalls widen its error downwards.
 """
@@ -59,7 +62,7 @@ class Pace:
 
 
 class Cost(NamedTuple):
-    """The cost of a burst of faults, or of several that began in one lap.
+    """The cost of a burst of faults, or of several that began in one lap. `bursts` counts those that packets met.
 
     `lost_ns` is without `away_ns`, the allowance for hosts that have fewer ports meanwhile. By `noise_ns` it may
     be more or less, by `stalled_ns` less. The noise is `spread_ns`, by which the laps of a burst vary, and `pace_ns`,
@@ -73,6 +76,10 @@ class Cost(NamedTuple):
     spread_ns: float
     pace_ns: float
     stalled_ns: float
+
+    def each(self, ns: float) -> float:
+        """The part of each burst that packets met."""
+        return ns / max(1, self.bursts)
 
     @property
     def noise_ns(self) -> float:
@@ -159,21 +166,32 @@ def of_phase(run: Run, phase: Span, away_ns: Callable[[FaultSpan], float] | None
     # The standard error of a median is 1.25 times that of a mean.
     each_ns = 1.25 * sigma_ns / typical.count**0.5 + (0.0 if enough else DRIFT_MAX * typical.ns_per_work * own[0].work)
     usually = float(np.median([stalls.held_up_ns(run, lap) / lap.length_ns for lap in here])) if here else 0.0
-    groups: dict[int, list[tuple[FaultSpan, ...]]] = {}
-    apart_ns = REPAIR_ROUND_TRIPS * base_rtt_ns(run)
-    for burst in recovery.bursts([fault for fault in run.faults if phase.contains(fault.start_ns)], apart_ns):
-        first = next((n for n, lap in enumerate(own) if lap.stop_ns > burst[0].start_ns), len(own))
-        groups.setdefault(first, []).append(burst)
+    groups: dict[int, list[tuple[Sequence[FaultSpan], bool]]] = {}
+    bursts = recovery.bursts(run.faults, REPAIR_ROUND_TRIPS * base_rtt_ns(run))
+    starts = [burst[0].start_ns for burst in bursts]
+    for burst, start_ns, next_ns in zip(bursts, starts, [*starts[1:], run.end_ns], strict=False):
+        if phase.contains(start_ns):
+            first = next((n for n, lap in enumerate(own) if lap.stop_ns > start_ns), len(own))
+            groups.setdefault(first, []).append((burst, sent_again(run, start_ns, next_ns)))
     costs = []
-    for (first, bursts), end in zip(groups.items(), [*groups, len(own)][1:], strict=True):
-        faults = tuple(fault for burst in bursts for fault in burst)
+    for (first, group), end in zip(groups.items(), [*groups, len(own)][1:], strict=True):
+        faults = tuple(fault for burst, _ in group for fault in burst)
         counted = touched(run, faults, own[first:end], typical, sigma_ns)
         away = sum(map(away_ns, faults)) if away_ns else 0.0
         lost_ns = sum(typical.lost_ns(lap) for lap in counted) - away
         noise_ns = sigma_ns * len(counted) ** 0.5, each_ns * len(counted)
         stalled_ns = sum(stalls.held_up_ns(run, lap) - usually * lap.length_ns for lap in counted)
-        costs.append(Cost(faults, len(bursts), lost_ns, away, *noise_ns, max(0.0, stalled_ns)))
+        costs.append(Cost(faults, sum(met for _, met in group), lost_ns, away, *noise_ns, max(0.0, stalled_ns)))
     return PhaseCost(tuple(costs), typical, drift, own[0].work == 1.0)
+
+
+def sent_again(run: Run, start_ns: int, stop_ns: int) -> bool:
+    """Whether a host sent a packet again from one time to another, by its last samples before these."""
+    for counted in (goodput.totals(run, host) for host in run.agent_samples):
+        first, last = np.searchsorted(counted.times, (start_ns, stop_ns), "right") - 1
+        if (sums := counted.qps.get("retransmits")) is not None and sums[first] < sums[last]:
+            return True
+    return False
 
 
 def touched(run: Run, faults: Sequence[FaultSpan], own: Sequence[Lap], usual: Pace, sigma_ns: float) -> list[Lap]:
@@ -198,4 +216,4 @@ def by_fault(run: Run) -> dict[int, float]:
     """The time that faults cost, ns, by the beginning of each; those of one lap share its cost."""
     phase_costs = (of_phase(run, span) for span in run.phases.values()) if base_rtt_ns(run) else ()
     costs = [cost for phase in phase_costs if phase is not None for cost in phase.costs]
-    return {fault.start_ns: cost.lost_ns / cost.bursts for cost in costs for fault in cost.faults}
+    return {fault.start_ns: cost.each(cost.lost_ns) for cost in costs for fault in cost.faults}

@@ -29,10 +29,11 @@ BETWEEN = (10, 30)  # laps of the run: the phase with faults begins and ends
 def run_of(
     costs: Mapping[int, float], *, at: Sequence[int] = AT, for_ms: float = 600,
     drift: Sequence[float] = (1.0, 1.0, 1.0), noise: float = 0.0, stalls: Sequence[tuple[float, float]] = (),
-    made: int = 34, options: Mapping[str, Any] | None = None, over: bool = False,
+    made: int = 34, options: Mapping[str, Any] | None = None, over: bool = False, met: Sequence[int] | None = None,
 ) -> Run:  # fmt: skip
     """Laps of 1 s: 10 of the reference, 20 of the faults, 4 of heal. `costs` are round trips by the lap of the phase
-    with faults, `drift` factors of the phases' laps, `noise` their standard deviation in ms, `stalls` (lap, ms)."""
+    with faults, `drift` factors of the phases' laps, `noise` their standard deviation in ms, `stalls` (lap, ms). After
+    the faults of the laps `met`, all of them by default, packets are sent again."""
     rng, t_ns = Random(7), 0
     lines: list[dict[str, Any]] = []
     begins: list[int] = []
@@ -69,7 +70,9 @@ def run_of(
         job = {"node": "h0", "kind": "workload", "name": "main", "state": state, "outcome": "finished"}
         lines.append({**job, "t_ns": 0 if state == "start" else begins[made]})
     for tick_ns in range(0, t_ns, 250 * MS):
-        qps = [{"qp": 1, "acked_bytes": tick_ns // 1000}]
+        since_ns = [tick_ns - begins[BETWEEN[0] + lap] for lap in (at if met is None else met)]
+        again = sum(min(max(0, ns - 200 * MS), 600 * MS) for ns in since_ns)
+        qps = [{"qp": 1, "acked_bytes": tick_ns // 1000, "retransmits": again}]
         lines.append({"node": "h0", "kind": "sample", "t_ns": tick_ns, "qps": qps, "ports": []})
     return Run(sorted(lines, key=lambda line: int(line["t_ns"])))
 
@@ -186,6 +189,24 @@ def test_faults_of_one_step_share_its_cost() -> None:
     assert judged(both).holds is True, "2.9 each"
     assert judged(run).figures["bursts"] == 1, "at the same instant they are one burst"
     assert judged(run).holds is False
+
+
+@pytest.mark.parametrize(
+    ("costs", "met", "mean", "holds"),
+    [
+        ({8: 5.0}, (8,), 5.0, False),  # 1.7 if the two faults that no packet met counted
+        ({3: 2.0, 8: 3.5}, (3, 8), 2.75, True),
+        ({}, (), 0.0, None),  # no packet met a fault, which says nothing
+        ({3: 24.0}, (), 24.0, False),  # a job halts, although nothing is sent again
+    ],
+)
+def test_the_mean_is_over_faults_that_packets_met(
+    costs: dict[int, float], met: Sequence[int], mean: float, holds: bool | None
+) -> None:
+    finding = judged(run_of(costs, met=met))
+    assert finding.holds is holds
+    assert finding.figures["mean_round_trips"] == pytest.approx(mean)
+    assert finding.figures["bursts"] == len(met)
 
 
 def test_lost_ports_cost_what_they_carried_beside() -> None:
