@@ -276,9 +276,7 @@ def cost_words(run: Run, span: Span, phase_cost: cost.PhaseCost) -> str:
     words.append(f"{goodput.over(run, span) * lost_ns / 8e15:.1f} MB")
     lab, real = (int(run.options.get(key) or 0) for key in ("port_rate_bps", "hardware_rate_bps"))
     hardware = (
-        f"; {phase_cost.together.each(lost_ns) * lab / real / 1e3:.1f} µs each on the hardware"
-        if lab and real
-        else ""
+        f"; {phase_cost.together.each(lost_ns) * lab / real / 1e3:.1f} µs each on the hardware" if lab and real else ""
     )
     return ", ".join(words) + hardware
 

@@ -5,8 +5,8 @@ A lap is a training step, from the end of the step before to its own end; where 
 touches. Their median is the pace of the phase. A lap loses what it takes beyond its work at that pace. So the machine's
 mood, which changes between two phases, is not in the cost: it is the drift, which has a separate line.
 
-A burst that no packet met says nothing about the transport. So the mean is over those after which a host sent a packet
-again, while the costs of all count: whatever is lost must be sent again, and a needless copy only makes the mean milder.
+A burst that no packet met says nothing about the transport. The mean is over those after which a host sent a packet
+again, and the costs of all count. Each lost packet must be sent again; a needless copy only makes the mean milder.
 
 To a burst of faults belong the laps that it touches, and of those up to the next burst the ones that are slow beyond
 the spread of quiet laps. A stall only ever adds time: the cost is an upper bound, and stalls widen its error downwards.
