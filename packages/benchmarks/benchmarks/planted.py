@@ -3,11 +3,10 @@
     python -m benchmarks.planted freeze -- ./lab run link-flap --short
     python -m benchmarks.planted mild --seed 3 -- ./lab test
 
-Six kinds, beside none: `freeze` stops all processes of the command for 50 to 800 ms at random instants, `mild` for 5
-to 20 ms (under half of the lab's base round trip), `hogs` lets processes of real-time priority take half of one
-processor, `both` is freeze and hogs, `core` leaves the command one processor, `part` six tenths of one, and `loops` has
-a busy loop of the same priority beside it for each processor. `hogs` and `part` need root. A command that is killed or
-ends takes its noise with it.
+Five kinds, beside none: `freeze` stops all processes of the command for 50 to 800 ms at random instants, `mild` for 5
+to 20 ms (under half of the lab's base round trip), `core` leaves the command one processor, `part` six tenths of one,
+which needs root, and `loops` has a busy loop of the same priority beside it for each processor. A command that is
+killed or ends takes its noise with it.
 """
 
 import argparse
@@ -17,19 +16,16 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
 
-KINDS = ("none", "core", "part", "loops", "mild", "freeze", "hogs", "both")
+KINDS = ("none", "core", "part", "loops", "mild", "freeze")
 PART = 0.6  # of a processor
 PERIOD_US = 100_000
-FREEZE_MS = {"freeze": (50.0, 800.0), "both": (50.0, 800.0), "mild": (5.0, 20.0)}
-PAUSE_S = {"freeze": (1.0, 5.0), "both": (1.0, 5.0), "mild": (0.1, 1.0)}
-HOG_MS = (5.0, 100.0)
-HOG_PRIORITY = 20  # real-time: above every process of the lab
+FREEZE_MS = {"freeze": (50.0, 800.0), "mild": (5.0, 20.0)}
+PAUSE_S = {"freeze": (1.0, 5.0), "mild": (0.1, 1.0)}
 PR_SET_PDEATHSIG = 1
 
 
@@ -69,22 +65,6 @@ def freeze(root: int, rng: Random, kind: str, ended: threading.Event, note: Call
         note(length_s)
 
 
-def hog(seed: int, processor: int) -> int:
-    """Takes half of a processor, in pieces of random length, at real-time priority, for as long as its parent lives."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    os.sched_setaffinity(0, {processor})
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(HOG_PRIORITY))
-    rng = Random(seed)
-    parent = os.getppid()
-    while os.getppid() == parent:
-        length_s = rng.uniform(*HOG_MS) / 1000
-        until = time.monotonic() + length_s
-        while time.monotonic() < until:
-            pass
-        time.sleep(length_s)
-    return 0
-
-
 def loop() -> int:
     """Keeps a processor busy at ordinary priority, for as long as its parent lives."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -119,16 +99,11 @@ def planted(kind: str, root: int, seed: int) -> Iterator[list[float]]:
     rng = Random(seed)
     frozen: list[float] = []
     with ExitStack() as stack:
-        beside: list[list[str]] = []
-        if kind in ("hogs", "both"):
-            processor = rng.choice(sorted(os.sched_getaffinity(0)))
-            beside = [["hog", str(rng.randrange(1 << 30)), str(processor)]]
         if kind == "loops":
-            beside = [["loop"] for _ in os.sched_getaffinity(0)]
-        for words in beside:
-            process = subprocess.Popen([sys.executable, __file__, *words])
-            stack.callback(process.wait)
-            stack.callback(process.kill)
+            for _ in os.sched_getaffinity(0):
+                looping = subprocess.Popen([sys.executable, __file__, "loop"])
+                stack.callback(looping.wait)
+                stack.callback(looping.kill)
         if kind == "core":
             os.sched_setaffinity(root, {rng.choice(sorted(os.sched_getaffinity(0)))})
         if kind == "part":
@@ -144,8 +119,6 @@ def planted(kind: str, root: int, seed: int) -> Iterator[list[float]]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command under noise; its own exit status. The noise is told on standard error."""
-    if arguments and arguments[0] == "hog":
-        return hog(int(arguments[1]), int(arguments[2]))
     if arguments and arguments[0] == "loop":
         return loop()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
