@@ -4,6 +4,7 @@ A symbol that was missing would be found in the real library, which would then g
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from switch.native.build import compiler
 from tests.libmrc.compiled import PERFTEST, REQUIREMENTS
 
 pytestmark = REQUIREMENTS
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "verbs.md"
 
 
 def real() -> str:
@@ -33,15 +35,25 @@ def symbols(library: str) -> set[str]:
     return {line.split()[-1] for line in done.stdout.splitlines()}
 
 
+def listed(answer: str = "") -> list[str]:
+    """The symbols of the page's table, or those with that answer."""
+    rows = PAGE.read_text().split("| symbols | here |\n")[1].splitlines()
+    return [name for row in rows if answer in row for name in re.findall(r"`(\w+)`", row)]
+
+
 def test_every_public_symbol_of_libibverbs_is_exported_under_its_version() -> None:
     theirs = {name for name in symbols(real()) if "@@IBVERBS_1." in name}
     assert len(theirs) > 60
     assert sorted(theirs - symbols(str(sdk.library() / sdk.LIBRARY))) == []
+    assert sorted(listed()) == sorted(name.split("@")[0] for name in theirs)
 
 
 COMPARE = """
-import ctypes, sys
-ours, real = (ctypes.CDLL(path) for path in sys.argv[1:])
+import ctypes, errno, sys
+ours, real = (ctypes.CDLL(path, use_errno=True) for path in sys.argv[1:3])
+for name in sys.argv[3:]:
+    ctypes.set_errno(0)
+    assert errno.EOPNOTSUPP in (getattr(ours, name)(*[None] * 8), ctypes.get_errno()), name
 texts = {"ibv_wc_status_str": 30, "ibv_node_type_str": 12, "ibv_port_state_str": 12, "ibv_event_type_str": 30}
 for name, most in texts.items():
     for library in (ours, real):
@@ -60,10 +72,12 @@ for folder, name in (b"/proc/sys/kernel", b"ostype"), (b"/proc/sys/kernel", b"no
 """
 
 
-def test_texts_and_rates_are_those_of_libibverbs() -> None:
-    words = [sys.executable, "-P", "-c", COMPARE, str(sdk.library() / sdk.LIBRARY), real()]
+def test_texts_and_rates_are_those_of_libibverbs_and_refusals_have_their_errno() -> None:
+    libraries = [str(sdk.library() / sdk.LIBRARY), real()]
+    words = [sys.executable, "-P", "-c", COMPARE, *libraries, *(refused := listed("EOPNOTSUPP"))]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert len(refused) > 20
 
 
 @pytest.mark.skipif(shutil.which("ibv_devinfo") is None, reason="no ibv_devinfo: apt-get install ibverbs-utils")
