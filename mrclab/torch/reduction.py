@@ -27,24 +27,12 @@ def _sum(place: Tensor, part: Tensor) -> None:
         place.add_(part)
 
 
-def _product(place: Tensor, part: Tensor) -> None:
-    place.mul_(part)
-
-
-def _least(place: Tensor, part: Tensor) -> None:
-    torch.minimum(place, part, out=place)
-
-
-def _most(place: Tensor, part: Tensor) -> None:
-    torch.maximum(place, part, out=place)
-
-
 _OPERATIONS: dict[str, Callable[[Tensor, Tensor], None]] = {
     "SUM": _sum,
     "AVG": _sum,
-    "PRODUCT": _product,
-    "MIN": _least,
-    "MAX": _most,
+    "PRODUCT": lambda place, part: place.mul_(part),
+    "MIN": lambda place, part: torch.minimum(place, part, out=place),
+    "MAX": lambda place, part: torch.maximum(place, part, out=place),
     "BAND": lambda place, part: place.bitwise_and_(part),
     "BOR": lambda place, part: place.bitwise_or_(part),
     "BXOR": lambda place, part: place.bitwise_xor_(part),
@@ -59,6 +47,11 @@ def reduction(op: Any, dtype: Any, size: int) -> Reduction:
     valid = _valid(dtype)
     if name not in valid:
         raise ValueError(f"backend mrc: the operation must be one of {', '.join(valid)} for {dtype} (got {name or op})")
+    one = torch.empty(1, dtype=dtype, device="cpu")
+    try:  # here, before anything is sent
+        _OPERATIONS[name](one, one.clone())
+    except RuntimeError as error:
+        raise ValueError(f"backend mrc: PyTorch has no {name} of {dtype} on CPUs ({error})") from error
     return Reduction(_OPERATIONS[name], (lambda data: data.div_(size)) if name == "AVG" else lambda data: None)
 
 

@@ -295,6 +295,7 @@ def test_what_is_not_offered_is_refused_with_the_rule(tmp_path: Path) -> None:
         "    try: call()\n"
         "    except Exception as error: print(type(error).__name__, error)\n"
         "told(lambda: dist.all_reduce(torch.ones(4), dist.ReduceOp.BAND))\n"
+        "told(lambda: dist.all_reduce(torch.ones(4).to(torch.uint16)))\n"
         "told(lambda: dist.all_reduce(torch.ones(4).to_sparse()))\n"
         "told(lambda: dist.recv(torch.ones(4)))\n"
         "told(lambda: dist.all_reduce(torch.ones(4, device='meta')))\n"
@@ -303,6 +304,7 @@ def test_what_is_not_offered_is_refused_with_the_rule(tmp_path: Path) -> None:
     )
     for log in logs_of(tmp_path, script):
         assert "the operation must be one of SUM, AVG, PRODUCT, MIN, MAX for torch.float32 (got BAND)" in log
+        assert "PyTorch has no SUM of torch.uint16 on CPUs" in log or "has no attribute 'uint16'" in log  # before 2.3
         assert "tensor must be dense" in log or "must be strided" in log or "sparse" in log
         assert "recv must name its source rank" in log
         assert "tensor must be on the CPU (got meta)" in log
