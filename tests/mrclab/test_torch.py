@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
-from benchmarks.rig.uverbs_rig import rig
 from page.feed import parsed
 from tests.helpers.pytorch.world import EXAMPLES, ROOT, read_json, require_torch, run_gloo, run_ranks
 
@@ -151,53 +150,6 @@ def test_sums_of_four_ranks_are_added_in_the_documented_order_and_gloos_are_with
     words = [python, "-P", "-c", ORDER, str(tmp_path / "gloo.pt"), str(tmp_path / "mrc.pt")]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-GROUP_DURING_COLLECTIVE = """
-import torch, torch.distributed as dist, mrclab.torch
-from datetime import timedelta
-dist.init_process_group("mrc", timeout=timedelta(seconds=20))
-one = torch.ones(2_000_000)  # more than the slots of a link hold
-if dist.get_rank() == 0:
-    under_way = dist.all_reduce(one, async_op=True)
-    group = dist.new_group()
-    under_way.wait()
-else:
-    dist.all_reduce(one)
-    group = dist.new_group()
-two = torch.ones(3)
-dist.all_reduce(two, group=group)
-print(one.sum().item(), two.tolist(), flush=True)
-dist.destroy_process_group()
-"""
-SUMMED = "4000000.0 [2.0, 2.0, 2.0]"
-
-
-@pytest.mark.slow
-def test_a_group_made_during_a_collective_lets_the_collective_go_on(tmp_path: Path) -> None:
-    """Rank 1 makes its group only after the collective, for which it needs the NIC of rank 0, which waits for it."""
-    python = require_torch()
-    (tmp_path / "groups.py").write_text(GROUP_DURING_COLLECTIVE)
-    with rig() as made:
-        settings = {"WORLD_SIZE": "2", "MRCLAB_MEET": str(tmp_path / "meet"), "PYTHONPATH": str(ROOT)}
-        processes = [
-            subprocess.Popen(
-                [python, "-P", str(tmp_path / "groups.py")],
-                env={**os.environ, **settings, "RANK": str(rank), "MRCLAB_DEVICE": name},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            for rank, name in enumerate(made.names)
-        ]
-        logs = [process.communicate(timeout=120)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], logs
-    assert all(SUMMED in log for log in logs)
-
-
-@pytest.mark.slow
-def test_a_group_made_during_a_collective_lets_it_go_on_in_virtual_time(tmp_path: Path) -> None:
-    assert all(SUMMED in log for log in logs_of(tmp_path, GROUP_DURING_COLLECTIVE))
 
 
 @pytest.mark.slow

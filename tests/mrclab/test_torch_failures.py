@@ -110,6 +110,21 @@ told(failing.wait)
         assert any("TOLD" in line and "ZeroDivisionError" in line for line in log)
 
 
+def test_a_group_made_during_a_collective_lets_the_collective_go_on(world: str, tmp_path: Path) -> None:
+    """Rank 1 makes its group only after the collective, for which it needs the NIC of rank 0, which waits for it."""
+    text = """
+one = torch.ones(2_000_000)  # more than the slots of a link hold
+under_way = dist.all_reduce(one, async_op=True)
+if rank == 1:
+    under_way.wait()
+group = dist.new_group()
+under_way.wait()
+goes_on(group)
+assert one.sum().item() == 4_000_000
+"""
+    run(world, tmp_path, text)
+
+
 def test_the_timeout_of_a_group_ends_each_wait_and_that_call_alone(world: str, tmp_path: Path) -> None:
     text = """
 hasty = dist.new_group(timeout=timedelta(seconds=4))
