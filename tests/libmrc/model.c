@@ -1,4 +1,5 @@
-/* Random programs of verbs beside a model of what verbs promise. Arguments: seed, operations, two devices.
+/* Random programs of verbs beside a model of what verbs promise. Arguments: seed, operations, two devices,
+ * whether a NAK may be lost.
  *
  * Each of some connections writes from the first device to the second. The model knows of each request how it may end:
  * once, by success with its bytes in place, or by the first error's own status, or flushed behind that. Every wait has a
@@ -39,6 +40,7 @@ static unsigned int draw(unsigned int below)
 static struct end ends[2];
 static struct connection connections[CONNECTIONS];
 static uint64_t numbers;
+static bool nak_may_be_lost; /* over RoCE, whose queue pairs in ERR say nothing again; those of MRC do */
 
 static double now_s(void)
 {
@@ -112,7 +114,7 @@ static bool fits(const struct connection *one, uint64_t number, enum ibv_wc_stat
     case BAD_LKEY:
         return status == IBV_WC_LOC_PROT_ERR && number == one->guilty;
     case BAD_RKEY:
-        return status == IBV_WC_REM_ACCESS_ERR && number == one->guilty;
+        return (status == IBV_WC_REM_ACCESS_ERR || (status == IBV_WC_RETRY_EXC_ERR && nak_may_be_lost)) && number == one->guilty;
     default:
         return false;
     }
@@ -280,7 +282,8 @@ static void sqd(struct connection *one)
 
 int main(int count, char **words)
 {
-    CHECK(count == 5 && (chance = strtoull(words[1], NULL, 10) * 2654435761u + 1));
+    CHECK(count == 6 && (chance = strtoull(words[1], NULL, 10) * 2654435761u + 1));
+    nak_may_be_lost = atoi(words[5]);
     open_end(&ends[0], words[3], 1);
     open_end(&ends[1], words[4], 1);
     CHECK(!sigaction(SIGALRM, &(struct sigaction){.sa_handler = interrupt}, NULL));

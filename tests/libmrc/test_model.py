@@ -29,10 +29,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
 def run(program: str, seed: int, operations: int, *, killed: bool = False) -> None:
     """One program over a rig whose transport and losses follow from the seed; nothing of it is left afterwards."""
     chance = random.Random(seed)
-    with rig(chance.choice(["mrc", "roce"]), timeout_rtts=2) as made:
+    with rig(transport := chance.choice(["mrc", "roce"]), timeout_rtts=2) as made:
         made.lose_every = chance.choice([0, 0, 30, 200])
         quiet = [len(nic.memory._regions) for nic in made.nics]
-        words = [program, str(seed), str(operations), *(f"mrc_{name}" for name in made.names)]
+        nak_may_be_lost = transport == "roce" and made.lose_every > 0
+        words = [program, str(seed), str(operations), *(f"mrc_{name}" for name in made.names), str(int(nak_may_be_lost))]
         environment = {**os.environ, "MRC_LOG_LEVEL": "ERROR"}
         process = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
         if killed:
