@@ -109,7 +109,6 @@ PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len
         return NULL;
     }
     uintptr_t first = (uintptr_t)addr & ~(uintptr_t)(PAGE_BYTES - 1);
-    bool mapped = !msync((void *)first, (uintptr_t)addr + length - first, MS_ASYNC) || errno != ENOMEM; /* only looks */
     struct region *region = calloc(1, sizeof *region);
     if (!region)
         return NULL;
@@ -121,7 +120,8 @@ PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len
     if (!error && (!text_integer(text_find(nic->answer, "result.lkey"), &lkey) ||
                    !text_integer(text_find(nic->answer, "result.rkey"), &rkey)))
         error = EPROTO;
-    if (!error && ((!mapped && (error = strictly(EFAULT, "ibv_reg_mr: %zu bytes from %p on are not all mapped", length, addr))) ||
+    if (!error && ((msync((void *)first, (uintptr_t)addr + length - first, MS_ASYNC) && errno == ENOMEM && /* only looks */
+                    (error = strictly(EFAULT, "ibv_reg_mr: %zu bytes from %p on are not all mapped", length, addr))) ||
                    (error = map_shadow(nic, region, length))))
         uverbs_call(nic, "dereg_mr", ",\"lkey\":%u", (uint32_t)lkey);
     if (!error) {
