@@ -58,7 +58,7 @@ def test_the_commands_of_the_chapter_tell_three_causes_of_one_time_out_apart(cau
             eventually(lambda: re.search(state, mrclab(*listed)) is not None, f"the rank is in {state}", 20)
             rows = [row for row in mrclab("inspect", "h1").splitlines() if row.startswith("h1-p")]
             assert [row.split()[2] for row in rows] == [ports, ports]
-            launched.wait(60)
+            launched.wait(200)
         finally:
             launched.kill()
             launched.wait()
