@@ -75,6 +75,8 @@ def test_the_loader_refuses_more_than_the_total(tmp_path: Path, monkeypatch: pyt
 
 def test_as_much_as_the_total_is_taken(tmp_path: Path) -> None:
     assert Compilation(written(tmp_path, "register<bit<64>>(33554000) r;")).run().json["register_arrays"]
+    keys = "action a() { } table t { key = { m.a : exact; } actions = { a; } size = 2000000; }"
+    assert Compilation(written(tmp_path, keys)).run().json["pipelines"], "16 bits are 65,536 entries at most"
 
 
 def test_a_direct_counter_costs_nothing_more(tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ def _table_bytes(table: Table) -> int:
         return 0
     key_words = 2 * sum(word_count(key.width_bits) for key in table.keys)  # with the mask
     entry_bytes = _GROWTH * (_ENTRY_BYTES + (key_words + data_words(table)) * _WORD_BYTES)
-    return table.max_size * (entry_bytes + (_METER_BYTES if table.meter is not None else 0))
+    keys = 1 << sum(key.width_bits for key in table.keys) if table.match == "exact" else table.max_size
+    return min(table.max_size, keys) * (entry_bytes + (_METER_BYTES if table.meter is not None else 0))
 
 
 def _profile_bytes(profile: ActionProfile, program: Program) -> int:
