@@ -24,6 +24,20 @@ from switch.native.emit.value import (
 )
 
 
+def any_union(expression: ex.Expression) -> Union:
+    """The union, or one of the stack that it is chosen from: their headers have the same types."""
+    if isinstance(expression, ex.UnionStackElement):
+        return expression.stack.unions[0]
+    if not isinstance(expression, Union):
+        raise UnsupportedError(f"the header union `{expression}`, which the native engine cannot find")
+    return expression
+
+
+def members_of(union: ex.Expression) -> list[ex.UnionMember]:
+    """The headers of a union."""
+    return [ex.UnionMember(union, member) for member in range(len(any_union(union).headers))]
+
+
 class ExpressionEmitter:
     """Texts use `h` (struct headers), `d` (device) and, in an action, `args`."""
 
@@ -368,28 +382,21 @@ class ExpressionEmitter:
             case Header():
                 return f"(&{self.layout.header(expression)})"
             case ex.StackElement(stack, index):
-                value = self.exact(index)
-                if value.low == value.high and 0 <= value.low < len(stack.headers):
-                    return f"(&h->{self.layout.stack_name(stack)}[{value.low}])"
-                return f"{self.layout.stack_name(stack)}_at(h, {self.index(index)})"
+                return self._element(self.layout.stack_name(stack), len(stack.headers), index)
             case ex.UnionMember(Union() as union, member):
                 return f"(&{self.layout.header(union.headers[member])})"
-            case ex.UnionMember(ex.UnionStackElement(stack, ex.Const(value)), member):
-                if 0 <= value < len(stack.unions):
-                    return f"(&{self.layout.header(stack.unions[value].headers[member])})"
+            case ex.UnionMember(ex.UnionStackElement(unions, index), member):
+                return self._element(self.layout.member_stack(unions, member), len(unions.unions), index)
         raise UnsupportedError(f"{self._where()}the header `{expression}`, which the native engine cannot find")
 
-    def _union_valid(self, expression: ex.Expression) -> str:
-        union = self.union(expression)
-        return "(" + " || ".join(f"{self.layout.header(header)}.valid" for header in union.headers) + ")"
+    def _element(self, array: str, size: int, index: ex.Expression) -> str:
+        value = self.exact(index)
+        if value.low == value.high and 0 <= value.low < size:
+            return f"(&h->{array}[{value.low}])"
+        return f"{array}_at(h, {self.index(index)})"
 
-    def union(self, expression: ex.Expression) -> Union:
-        match expression:
-            case Union():
-                return expression
-            case ex.UnionStackElement(stack, ex.Const(value)) if 0 <= value < len(stack.unions):
-                return stack.unions[value]
-        raise UnsupportedError(f"{self._where()}a header union chosen at run time: `{expression}`")
+    def _union_valid(self, expression: ex.Expression) -> str:
+        return "(" + " || ".join(f"{self.header(member)}->valid" for member in members_of(expression)) + ")"
 
     def lvalue(self, expression: ex.Expression) -> str:
         """C lvalue of a field."""

@@ -1,8 +1,9 @@
 """How the headers and metadata of a program lie in C: one `struct headers`, whose members the other modules name."""
 
 import re
+from collections.abc import Sequence
 
-from p4c.model import Field, Header, HeaderType, Program, Stack, UnsupportedError
+from p4c.model import Field, Header, HeaderType, Program, Stack, UnionStack, UnsupportedError
 from p4c.model.expressions import FieldRef
 
 WIDEST_BITS = 128  # wider values are byte strings that can only be moved and compared
@@ -42,13 +43,14 @@ class Layout:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._arrays = {self.stack_name(stack): stack.headers for stack in program.stacks}
+        for unions in program.union_stacks:
+            columns = zip(*(union.headers for union in unions.unions), strict=True)
+            self._arrays |= {self.member_stack(unions, member): column for member, column in enumerate(columns)}
         self._header: dict[int, str] = {}
-        in_stack: set[int] = set()
-        for stack in program.stacks:
-            for position, header in enumerate(stack.headers):
-                self._header[header.index] = f"h->{self.stack_name(stack)}[{position}]"
-                in_stack.add(header.index)
-        self._loose = [header for header in program.headers if header.index not in in_stack]
+        for name, headers in self._arrays.items():
+            self._header |= {header.index: f"h->{name}[{position}]" for position, header in enumerate(headers)}
+        self._loose = [header for header in program.headers if header.index not in self._header]
         for header in self._loose:
             self._header[header.index] = f"h->h{header.index}_{identifier(header.name)}"
         self._type_index = {id(kind): index for index, kind in enumerate(program.header_types)}
@@ -58,6 +60,10 @@ class Layout:
 
     def stack_name(self, stack: Stack) -> str:
         return f"s{stack.index}_{identifier(stack.name)}"
+
+    def member_stack(self, stack: UnionStack, member: int) -> str:
+        """One member of all unions of a stack."""
+        return f"us{stack.index}_m{member}"
 
     def header(self, header: Header) -> str:
         """An lvalue of the header's struct."""
@@ -82,15 +88,14 @@ class Layout:
             lines += ["};", ""]
         lines.append("struct headers {")
         lines += [f"    {self.type_name(h.type)} {self._header[h.index][3:]};" for h in self._loose]
-        for stack in self.program.stacks:
-            name = self.stack_name(stack)
-            lines.append(f"    {self.type_name(stack.type)} {name}[{len(stack.headers)}];")
-            lines.append(f"    {self.type_name(stack.type)} {name}_nowhere;")
-            lines.append(f"    u32 {name}_next;")
+        for name, headers in self._arrays.items():
+            struct = self.type_name(headers[0].type)
+            lines += [f"    {struct} {name}[{len(headers)}];", f"    {struct} {name}_nowhere;"]
+        lines += [f"    u32 {self.stack_name(stack)}_next;" for stack in self.program.stacks]
         lines += [f"    u32 us{stack.index}_next;" for stack in self.program.union_stacks]
         lines += ["};", ""]
-        for stack in self.program.stacks:
-            lines += self._stack_access(stack)
+        for name, headers in self._arrays.items():
+            lines += self._stack_access(name, headers)
         return lines
 
     def _declare(self, kind: HeaderType, field: Field) -> str:
@@ -106,13 +111,13 @@ class Layout:
             return f"u8 {name}[{field.width_bits // 8}]"
         return f"{c_type(field.width_bits)} {name}"
 
-    def _stack_access(self, stack: Stack) -> list[str]:
+    def _stack_access(self, name: str, headers: Sequence[Header]) -> list[str]:
         """An element at a run-time index; outside the stack an invalid header of zeros whose writes are lost."""
-        name, kind = self.stack_name(stack), self.type_name(stack.type)
+        kind = self.type_name(headers[0].type)
         return [
             f"static inline {kind} *{name}_at(struct headers *h, u64 index)",
             "{",
-            f"    if (LIKELY(index < {len(stack.headers)}))",
+            f"    if (LIKELY(index < {len(headers)}))",
             f"        return &h->{name}[index];",
             f"    memset(&h->{name}_nowhere, 0, sizeof h->{name}_nowhere);",
             f"    return &h->{name}_nowhere;",

@@ -117,24 +117,15 @@ class Parsers:
             before = [f"if (UNLIKELY(h->{name}_next >= {size})) {self._fail('StackOutOfBounds')}"]
             pointer, after = f"(&h->{name}[h->{name}_next])", [f"h->{name}_next++;"]
         else:
-            return self._extract_union(operation)
+            kind = into.stack.unions[0].headers[into.member_index].type
+            next_index, size = f"h->us{into.stack.index}_next", len(into.stack.unions)
+            before = [f"if (UNLIKELY({next_index} >= {size})) {self._fail('StackOutOfBounds')}"]
+            members = range(len(into.stack.unions[0].headers))
+            places = [f"h->{self.layout.member_stack(into.stack, member)}[{next_index}]" for member in members]
+            pointer, others = f"(&{places.pop(into.member_index)})", [f"{place}.valid = 0;" for place in places]
+            after = [*others, f"{next_index}++;"]
         struct = self.layout.type_name(kind)
         return [*before, f"{struct} *x = {pointer};", *self._load(kind, operation.varbit_width), *after]
-
-    def _extract_union(self, operation: Extract) -> list[str]:
-        into = operation.into
-        assert not isinstance(into, Header | StackNext)
-        unions, next_index = into.stack.unions, f"h->us{into.stack.index}_next"
-        lines = [
-            f"if (UNLIKELY({next_index} >= {len(unions)})) {self._fail('StackOutOfBounds')}",
-            f"switch ({next_index}) {{",
-        ]
-        for place, union in enumerate(unions):
-            header = union.headers[into.member_index]
-            body = [f"{self.layout.type_name(header.type)} *x = &{self.layout.header(header)};"]
-            body += [*self._load(header.type, operation.varbit_width), *self.actions.others_invalid(header)]
-            lines += [f"case {place}: {{", *(f"    {line}" for line in body), "    break;", "}"]
-        return [*lines, "default: break;", "}", f"{next_index}++;"]
 
     def _load(self, kind: HeaderType, varbit_width: Expression | None) -> list[str]:
         if kind.width_bits % 8:

@@ -1,8 +1,8 @@
 """Statements in C: assignments, headers and stacks, of which primitives are made."""
 
 from p4c.model import Field, Header, Program, Stack, UnsupportedError
-from p4c.model.expressions import Binary, Const, Expression, FieldRef, StackElement
-from switch.native.emit.expression import ExpressionEmitter
+from p4c.model.expressions import Binary, Const, Expression, FieldRef, StackElement, UnionMember
+from switch.native.emit.expression import ExpressionEmitter, any_union, members_of
 from switch.native.emit.layout import Layout, is_wide
 from switch.native.emit.value import wide_constant
 
@@ -79,25 +79,32 @@ class StatementEmitter:
                 return expression, text
             case StackElement(stack):
                 return stack.headers[0], text
-        for header in self.program.headers:
-            if text == f"(&{self.layout.header(header)})":
-                return header, text
+            case UnionMember(union, member):
+                return any_union(union).headers[member], text
         raise UnsupportedError(f"the header `{expression}`, which the native engine cannot find")
 
     def add_header(self, scope: ExpressionEmitter, target: Expression) -> list[str]:
         header, pointer = self._header_of(scope, target)
+        found, ended = self._others(scope, target)
         return [
             f"if (!{pointer}->valid) {{",
             f"    {self.layout.type_name(header.type)} *x = {pointer};",
+            *found,
             "    memset(x, 0, sizeof *x);",
             "    x->valid = 1;",
             f"    p->packet_length += {self.header_bytes(header, 'x')};",
-            *(f"    {line}" for line in self._others(target, header)),
+            *ended,
             "}",
         ]
 
-    def _others(self, target: Expression, header: Header) -> list[str]:
-        return [] if isinstance(target, StackElement) else self.others_invalid(header)
+    def _others(self, scope: ExpressionEmitter, target: Expression) -> tuple[list[str], list[str]]:
+        """Find the other members of the target's union, before an index into a stack changes; make them invalid."""
+        if isinstance(target, Header):
+            return [], [f"    {line}" for line in self.others_invalid(target)]
+        members = members_of(target.union) if isinstance(target, UnionMember) else []
+        others = [scope.header(member) for member in members if member != target]
+        found = [f"    u8 *other{n} = &{other}->valid;" for n, other in enumerate(others)]
+        return found, [f"    *other{n} = 0;" for n in range(len(others))]
 
     def remove_header(self, scope: ExpressionEmitter, target: Expression) -> list[str]:
         header, pointer = self._header_of(scope, target)
@@ -113,12 +120,17 @@ class StatementEmitter:
         (target, to), (source, origin) = (self._header_of(scope, side) for side in (into, out_of))
         if target.type is not source.type:
             raise UnsupportedError(f"assignment of header {source.name} to {target.name}, which has another type")
-        copy = [f"*{to} = *{origin};", *self._others(into, target)]
-        return [f"if ({origin}->valid) {{", *(f"    {line}" for line in copy), "} else {", f"    {to}->valid = 0;", "}"]
+        found, ended = self._others(scope, into)
+        copy = [*found, f"    *{to} = *{origin};", *ended]
+        return [f"if ({origin}->valid) {{", *copy, "} else {", f"    {to}->valid = 0;", "}"]
 
     def assign_union(self, scope: ExpressionEmitter, into: Expression, out_of: Expression) -> list[str]:
-        pairs = zip(scope.union(into).headers, scope.union(out_of).headers, strict=True)
-        return [f"{self.layout.header(a)} = {self.layout.header(b)};" for a, b in pairs]
+        found, copies = [], []
+        for n, pair in enumerate(zip(members_of(into), members_of(out_of), strict=True)):
+            (header, to), (_, origin) = (self._header_of(scope, member) for member in pair)
+            found.append(f"    {self.layout.type_name(header.type)} *to{n} = {to}, *origin{n} = {origin};")
+            copies.append(f"    *to{n} = *origin{n};")
+        return ["{", *found, *copies, "}"]
 
     def assign_stack(self, scope: ExpressionEmitter, *stacks: Expression) -> list[str]:
         to, origin = (self.layout.stack_name(self.stack(a)) for a in stacks)
