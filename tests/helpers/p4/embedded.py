@@ -3,9 +3,7 @@
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from common.client import ControlClient
 from tests.helpers.p4.live import DEVICE, LiveSwitch
 from tests.helpers.switch_process import serving
 
@@ -16,9 +14,4 @@ class Embedded(LiveSwitch):
         netns = f"/proc/{self.namespace.holder.pid}/ns/net"
         wired = [{"port": port, "interface": f"s{port}", "netns": netns} for port in ports]
         words = self._close.enter_context(serving(directory, [{"device_id": DEVICE, "name": "device", "ports": wired}]))
-        self._control = self._close.enter_context(ControlClient(words["control"]))
         return words["grpc"]
-
-    def control(self, op: str, **arguments: Any) -> Any:
-        """One request on the control socket, for this device; its result."""
-        return self._control.call(op, device=DEVICE, **arguments)
