@@ -1,24 +1,18 @@
-"""A learning switch from end to end: real frames, the native engine, digests and idle entries, and its controller."""
+"""A learning switch: the native engine, digests and idle entries over P4Runtime, and its controller."""
 
 from __future__ import annotations
 
-import os
 import queue
-import shutil
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import grpc
-import pytest
 from google.protobuf import text_format
 
 from p4c.frontend import compile_program
 from switch.p4rt.bindings import p4info_pb2, p4runtime_pb2 as p4rt
 from tests.helpers.p4.stub import P4RuntimeStub
-from tests.helpers.p4.wires import Namespace, Wires
-from tests.helpers.switch_process import serving
 from tests.helpers.waiting import eventually
 
 WAIT_S = 30
@@ -98,32 +92,11 @@ class LearningController:
         self.channel.close()
 
 
-@pytest.fixture
-def namespace() -> Iterator[Namespace]:
-    if os.geteuid() != 0 or not shutil.which("ip"):
-        pytest.skip("needs root and iproute2")
-    with Namespace() as made:
-        yield made
-
-
 A, B = b"\x0a", b"\x0b"
-Arrives = Callable[[int, bytes, set[int]], None]
-"""Sends a frame into a port, which must then leave by these ports and no others."""
 
 
 def frame(source: bytes, destination: bytes) -> bytes:
     return destination.rjust(6, b"\0") + source.rjust(6, b"\0") + b"\x88\xb5" + bytes(46)
-
-
-def learn_and_forget(controller: LearningController, arrives: Arrives) -> None:
-    arrives(1, frame(A, B), {2, 3})
-    assert (controller.step(), controller.port_of) == (A, {A: b"\x01"})
-    arrives(2, frame(B, A), {1})
-    assert (controller.step(), controller.port_of[B]) == (B, b"\x02")
-    arrives(1, frame(A, B), {2})
-    controller.write("MODIFY", controller.entries(A, 1_000_000)[0])
-    assert controller.step() == A
-    arrives(2, frame(B, A), {1, 3})
 
 
 def test_a_controller_learns_and_forgets_without_a_network(native: Any) -> None:
@@ -131,6 +104,7 @@ def test_a_controller_learns_and_forgets_without_a_network(native: Any) -> None:
     sent = dict.fromkeys(PORTS, 0)
 
     def arrives(port: int, data: bytes, at: set[int]) -> None:
+        """The frame leaves by these ports and no others."""
         device.engine.receive(port, data, device.data_plane.now_ns())
         for where in at:
             sent[where] += 1
@@ -141,7 +115,14 @@ def test_a_controller_learns_and_forgets_without_a_network(native: Any) -> None:
         eventually(lambda: left() == sent, "the frame leaves by these ports")
 
     with closing(LearningController(f"127.0.0.1:{native.port}")) as controller:
-        learn_and_forget(controller, arrives)
+        arrives(1, frame(A, B), {2, 3})
+        assert (controller.step(), controller.port_of) == (A, {A: b"\x01"})
+        arrives(2, frame(B, A), {1})
+        assert (controller.step(), controller.port_of[B]) == (B, b"\x02")
+        arrives(1, frame(A, B), {2})
+        controller.write("MODIFY", controller.entries(A, 1_000_000)[0])
+        assert controller.step() == A
+        arrives(2, frame(B, A), {1, 3})
 
 
 def test_a_device_without_a_primary_drops_what_it_has_to_tell(native: Any) -> None:
@@ -156,22 +137,3 @@ def test_a_device_without_a_primary_drops_what_it_has_to_tell(native: Any) -> No
     with closing(LearningController(f"127.0.0.1:{native.port}")) as controller:
         device.engine.receive(1, frame(A, B), device.data_plane.now_ns())
         assert controller.step() == A
-
-
-@pytest.mark.root
-def test_a_controller_learns_where_hosts_are_and_forgets_those_that_are_silent(namespace, tmp_path) -> None:
-    netns = f"/proc/{namespace.holder.pid}/ns/net"
-    ports = [{"port": port, "interface": f"s{port}", "netns": netns} for port in PORTS]
-
-    def arrives(port: int, sent: bytes, at: set[int]) -> None:
-        wires.send(port, sent)
-        found = wires.collect(lambda got: len(got) >= len(at), WAIT_S)
-        assert {where for where, _ in found} == at
-        assert {what for _, what in found} == {sent}
-
-    with (
-        closing(Wires(namespace, PORTS)) as wires,
-        serving(tmp_path, [{"device_id": 1, "name": "l2", "ports": ports}]) as words,
-        closing(LearningController(words["grpc"])) as controller,
-    ):
-        learn_and_forget(controller, arrives)

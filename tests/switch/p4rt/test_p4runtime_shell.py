@@ -107,53 +107,6 @@ te.insert()
     assert "ALREADY_EXISTS, 'table I.hosts: there is an entry with dst=0x1 already'" in output
 
 
-def test_profiles_groups_and_one_shots(grpc_address, artefacts):
-    got, output = shell(
-        grpc_address,
-        artefacts,
-        """
-m = action_profile_member["I.spread"](member_id=1, action="forward")
-m.action["port"] = "1"
-m.insert()
-m = action_profile_member["I.spread"](member_id=2, action="forward")
-m.action["port"] = "2"
-m.insert()
-g = action_profile_group["I.spread"](group_id=1)
-g.add(1, 1)
-g.add(2, 3)
-g.insert()
-te = table_entry["I.ecmp"](group_id=1)
-te.match["type"] = "0x86dd"
-te.insert()
-action_profile_group["I.spread"].read(lambda g: print("GOT", [(m.member_id, m.weight) for m in g.members]))
-
-m = action_profile_member["I.hops"](member_id=5, action="forward")
-m.action["port"] = "1"
-m.insert()
-te = table_entry["I.indirect"](member_id=5)
-te.match["type"] = "0x0800"
-te.insert()
-table_entry["I.indirect"].read(lambda e: print("GOT", e.member_id))
-""",
-    )
-    assert got == ["[(1, 1), (2, 3)]", "5"], output
-    got, output = shell(
-        grpc_address,
-        artefacts,
-        """
-te = table_entry["I.ecmp"]()
-te.match["type"] = "0x86dd"
-a = Action("forward")
-a["port"] = "2"
-te.oneshot.add(a, weight=2)
-te.insert()
-show = lambda e: print("GOT", [(a.action["port"].value.hex(), a.weight) for a in e.oneshot.actions])
-table_entry["I.ecmp"].read(show)
-""",
-    )
-    assert got == ["[('02', 2)]"], output
-
-
 def test_a_packet_out_to_the_cpu_port_comes_back_as_a_packet_in(grpc_address, artefacts):
     got, output = shell(
         grpc_address,
