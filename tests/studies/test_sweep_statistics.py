@@ -196,6 +196,13 @@ def rows(count: int, verdicts: str, **metrics: float) -> list[Row]:
     return [Row(f"k{n}", n, names[verdicts[n % len(verdicts)]], metrics=metrics) for n in range(count)]
 
 
+def test_checks_are_counted_by_how_often_they_were_false_and_unknown() -> None:
+    made = [
+        Row(f"k{n}", n, "false", {"moves": holds, "heals": True}) for n, holds in enumerate((False, None, True, False))
+    ]
+    assert statement(Variant("smoke"), "", made).checks == {"moves": (2, 1)}
+
+
 def test_only_variants_that_differ_in_one_thing_are_contrasted() -> None:
     mrc, roce = Variant("smoke"), Variant("smoke", "roce")
     other = Variant("smoke", "roce", sets=(("trimming.enabled", "false"),))

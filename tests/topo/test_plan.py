@@ -308,6 +308,7 @@ def test_only_the_baselines_data_is_lossless_where_asked_for_and_real_ports_have
         ({"pfc": {"enabled": True, "xon": 3.0}}, "pfc.xon must not exceed pfc.xoff: 3.0 > 2.0"),
         ({"pfc": {"enabled": True, "quanta": 65_536}}, "pfc.quanta"),
         ({"pfc": {"enabled": True, "xoff": -1.0}}, "pfc.xoff"),
+        ({"pfc": {"enabled": True, "xon": -1.0}}, "pfc.xon is -1.0; it must be a number from 0.0"),
     ],
 )
 def test_a_plan_that_cannot_be_lossless_is_refused(changes: dict[str, object], says: str) -> None:

@@ -103,6 +103,7 @@ def test_a_mesh_has_no_bisection_of_tiers_and_an_uneven_fabric_is_told_by_what_d
     """Four leaves wired to each other: half of all cables is not what joins two halves of the hosts."""
     shown = show_plan(SMALL["list"])
     assert "8: 8 T0 of 5 ports, 2 planes" in shown
+    assert "between switches of" in shown
     assert "unknown where a tier is wired to itself" in shown
     assert "T0–T0: 40.0% of a leaf's uplinks" in shown  # a leaf with 1, 1 and 0.5 of a cable's rate
     assert count_parts(SMALL["list"]).bisection_bps is None
@@ -125,6 +126,7 @@ def test_show_prints_the_ratios_and_the_single_plane_as_its_own(capsys):
         "0.667 = 2/3",
         "65,536 NICs and 5,120 switches",
         "256 NICs in one",
+        "T0–T1 of",
     ):
         assert words in out
 

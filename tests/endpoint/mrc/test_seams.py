@@ -39,21 +39,21 @@ class Paced(Congestion):
 
 
 class Marks(Selection):
-    """Hears which EVs are marked, with the bytes that it is told of."""
+    """Hears which EVs are marked and which are not, with the bytes that it is told of."""
 
     heard: list[tuple[int, int]]
+    unmarked: list[tuple[int, int]]
 
     def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
         super().__init__(evs, rng, values)
         self.mrc = MrcSelection(evs, rng, values)
-        self.heard = []
+        self.heard, self.unmarked = [], []
 
     def next(self, usable: int) -> EvPath | None:
         return self.mrc.next(usable)
 
     def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
-        if marked:
-            self.heard.append((path.ev, size))
+        (self.heard if marked else self.unmarked).append((path.ev, size))
 
 
 class Sharing(Paced):
@@ -224,6 +224,7 @@ def test_a_mark_is_heard_with_its_ev_though_a_later_sack_has_settled_its_packet(
     bench.to_a(*later, early)
     selection: Any = bench.qp_a.requester._selection
     assert selection._guarded.object.heard == [(sent[3].ev, 0)]
+    assert selection._guarded.object.unmarked == [(packet.ev, 4096) for packet in sent]
 
 
 def test_queue_pairs_share_a_rate_through_their_hosts_dictionary(user: None) -> None:
