@@ -32,8 +32,8 @@ def run(program: str, seed: int, operations: int, *, killed: bool = False) -> No
     with rig(transport := chance.choice(["mrc", "roce"]), timeout_rtts=2) as made:
         made.lose_every = chance.choice([0, 0, 30, 200])
         quiet = [len(nic.memory._regions) for nic in made.nics]
-        nak_may_be_lost = transport == "roce" and made.lose_every > 0
-        words = [program, str(seed), str(operations), *(f"mrc_{name}" for name in made.names), str(int(nak_may_be_lost))]
+        nak_lossy = transport == "roce" and made.lose_every > 0
+        words = [program, str(seed), str(operations), *(f"mrc_{name}" for name in made.names), str(int(nak_lossy))]
         environment = {**os.environ, "MRC_LOG_LEVEL": "ERROR"}
         process = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
         if killed:
