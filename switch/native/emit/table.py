@@ -235,9 +235,10 @@ class Tables:
         lines = ["static const struct table_info tables[] = {"]
         for table in program.tables:
             profile_index = table.profile.index if table.profile else -1
+            size = min(max(table.max_size, len(table.entries), 1), 0xFFFFFFFF)  # few keys may declare more
             lines.append(
                 f"    {{{c_string(table.name)}, {table_kind(table)}, {key_words(table)}, {data_words(table)}, "
-                f"{max(table.max_size, len(table.entries), 1)}, {profile_index}}},"
+                f"{size}, {profile_index}}},"
             )
         lines += ['    {"", TABLE_KEYLESS, 0, 0, 0, -1}', "};", "static const u32 profiles[] = {"]
         for profile in program.profiles:
