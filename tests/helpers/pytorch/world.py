@@ -40,7 +40,7 @@ def run_ranks(
     python = require_torch()
     directory = RunDirectory.create(folder, "torch", 1)
     world = SimulatedWorld(
-        load_plan("tiny" if ranks <= 4 else "lab"), transport("mrc"), 1, directory, lambda text: None
+        load_plan("tiny" if ranks <= 4 else "lab"), transport("mrc"), 1, directory, lambda text: None, answer_s=400
     )
     try:
         world.wait_until(SECOND)
