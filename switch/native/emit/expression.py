@@ -133,12 +133,9 @@ class ExpressionEmitter:
         raise UnsupportedError(f"{self._where()}operator {op} is not one that the native engine knows")
 
     def _stack_measure(self, op: str, operand: ex.Expression) -> Value:
-        if isinstance(operand, Stack):
-            next_index = f"h->{self.layout.stack_name(operand)}_next"
-        elif isinstance(operand, UnionStack):
-            next_index = f"h->us{operand.index}_next"
-        else:
+        if not isinstance(operand, Stack | UnionStack):
             raise UnsupportedError(f"{self._where()}{op} of `{operand}`, which is not a stack")
+        next_index = f"h->{self.layout.stack_name(operand)}_next"
         if op == "size_stack":
             return Value(f"(u64){next_index}", 0, (1 << 32) - 1)
         return Value(f"(u64)(u32)({next_index} - 1)", 0, (1 << 32) - 1)
@@ -382,18 +379,18 @@ class ExpressionEmitter:
             case Header():
                 return f"(&{self.layout.header(expression)})"
             case ex.StackElement(stack, index):
-                return self._element(self.layout.stack_name(stack), len(stack.headers), index)
+                return self._element(stack, 0, index)
             case ex.UnionMember(Union() as union, member):
                 return f"(&{self.layout.header(union.headers[member])})"
             case ex.UnionMember(ex.UnionStackElement(unions, index), member):
-                return self._element(self.layout.member_stack(unions, member), len(unions.unions), index)
+                return self._element(unions, member, index)
         raise UnsupportedError(f"{self._where()}the header `{expression}`, which the native engine cannot find")
 
-    def _element(self, array: str, size: int, index: ex.Expression) -> str:
-        value = self.exact(index)
-        if value.low == value.high and 0 <= value.low < size:
-            return f"(&h->{array}[{value.low}])"
-        return f"{array}_at(h, {self.index(index)})"
+    def _element(self, stack: Stack | UnionStack, member: int, index: ex.Expression) -> str:
+        (name, headers), value = self.layout.arrays(stack)[member], self.exact(index)
+        if value.low == value.high and 0 <= value.low < len(headers):
+            return f"(&h->{name}[{value.low}])"
+        return f"{name}_at(h, {self.index(index)})"
 
     def _union_valid(self, expression: ex.Expression) -> str:
         return "(" + " || ".join(f"{self.header(member)}->valid" for member in members_of(expression)) + ")"

@@ -43,12 +43,10 @@ class Layout:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._arrays = {self.stack_name(stack): stack.headers for stack in program.stacks}
-        for unions in program.union_stacks:
-            columns = zip(*(union.headers for union in unions.unions), strict=True)
-            self._arrays |= {self.member_stack(unions, member): column for member, column in enumerate(columns)}
+        self._stacks: tuple[Stack | UnionStack, ...] = (*program.stacks, *program.union_stacks)
+        self._arrays = [array for stack in self._stacks for array in self.arrays(stack)]
         self._header: dict[int, str] = {}
-        for name, headers in self._arrays.items():
+        for name, headers in self._arrays:
             self._header |= {header.index: f"h->{name}[{position}]" for position, header in enumerate(headers)}
         self._loose = [header for header in program.headers if header.index not in self._header]
         for header in self._loose:
@@ -58,12 +56,16 @@ class Layout:
     def type_name(self, kind: HeaderType) -> str:
         return f"struct t{self._type_index[id(kind)]}_{identifier(kind.name)}"
 
-    def stack_name(self, stack: Stack) -> str:
-        return f"s{stack.index}_{identifier(stack.name)}"
+    def stack_name(self, stack: Stack | UnionStack) -> str:
+        return f"{'s' if isinstance(stack, Stack) else 'us'}{stack.index}_{identifier(stack.name)}"
 
-    def member_stack(self, stack: UnionStack, member: int) -> str:
-        """One member of all unions of a stack."""
-        return f"us{stack.index}_m{member}"
+    def arrays(self, stack: Stack | UnionStack) -> list[tuple[str, Sequence[Header]]]:
+        """Name and headers of a stack's array, or of those of its unions' members."""
+        name = self.stack_name(stack)
+        if isinstance(stack, Stack):
+            return [(name, stack.headers)]
+        members = zip(*(union.headers for union in stack.unions), strict=True)
+        return [(f"{name}_m{member}", headers) for member, headers in enumerate(members)]
 
     def header(self, header: Header) -> str:
         """An lvalue of the header's struct."""
@@ -82,21 +84,16 @@ class Layout:
     def declarations(self) -> list[str]:
         lines: list[str] = []
         for kind in self.program.header_types:
-            lines.append(f"{self.type_name(kind)} {{")
-            lines.append("    u8 valid;")
-            lines += [f"    {self._declare(kind, field)};" for field in kind.fields]
-            lines += ["};", ""]
+            lines += [f"{self.type_name(kind)} {{", "    u8 valid;"]
+            lines += [*(f"    {self._declare(kind, field)};" for field in kind.fields), "};", ""]
         lines.append("struct headers {")
         lines += [f"    {self.type_name(h.type)} {self._header[h.index][3:]};" for h in self._loose]
-        for name, headers in self._arrays.items():
+        for name, headers in self._arrays:
             struct = self.type_name(headers[0].type)
             lines += [f"    {struct} {name}[{len(headers)}];", f"    {struct} {name}_nowhere;"]
-        lines += [f"    u32 {self.stack_name(stack)}_next;" for stack in self.program.stacks]
-        lines += [f"    u32 us{stack.index}_next;" for stack in self.program.union_stacks]
+        lines += [f"    u32 {self.stack_name(stack)}_next;" for stack in self._stacks]
         lines += ["};", ""]
-        for name, headers in self._arrays.items():
-            lines += self._stack_access(name, headers)
-        return lines
+        return lines + [line for array in self._arrays for line in self._stack_access(*array)]
 
     def _declare(self, kind: HeaderType, field: Field) -> str:
         name = self.member(field)

@@ -110,22 +110,17 @@ class Parsers:
         into = operation.into
         if isinstance(into, Header):
             kind = into.type
-            before, pointer, after = [], f"(&{self.layout.header(into)})", self.actions.others_invalid(into)
-        elif isinstance(into, StackNext):
-            kind = into.stack.type
-            name, size = self.layout.stack_name(into.stack), len(into.stack.headers)
-            before = [f"if (UNLIKELY(h->{name}_next >= {size})) {self._fail('StackOutOfBounds')}"]
-            pointer, after = f"(&h->{name}[h->{name}_next])", [f"h->{name}_next++;"]
+            before, pointer = [], f"(&{self.layout.header(into)})"
+            after = [f"{other}->valid = 0;" for other in self.actions.others(self.scope, into)]
         else:
-            kind = into.stack.unions[0].headers[into.member_index].type
-            next_index, size = f"h->us{into.stack.index}_next", len(into.stack.unions)
-            before = [f"if (UNLIKELY({next_index} >= {size})) {self._fail('StackOutOfBounds')}"]
-            members = range(len(into.stack.unions[0].headers))
-            places = [f"h->{self.layout.member_stack(into.stack, member)}[{next_index}]" for member in members]
-            pointer, others = f"(&{places.pop(into.member_index)})", [f"{place}.valid = 0;" for place in places]
-            after = [*others, f"{next_index}++;"]
-        struct = self.layout.type_name(kind)
-        return [*before, f"{struct} *x = {pointer};", *self._load(kind, operation.varbit_width), *after]
+            arrays = self.layout.arrays(into.stack)
+            name, headers = arrays.pop(0 if isinstance(into, StackNext) else into.member_index)
+            kind, next_index = headers[0].type, f"h->{self.layout.stack_name(into.stack)}_next"
+            before = [f"if (UNLIKELY({next_index} >= {len(headers)})) {self._fail('StackOutOfBounds')}"]
+            pointer = f"(&h->{name}[{next_index}])"
+            after = [*(f"h->{other}[{next_index}].valid = 0;" for other, _ in arrays), f"{next_index}++;"]
+        declared = f"{self.layout.type_name(kind)} *x = {pointer};"
+        return [*before, declared, *self._load(kind, operation.varbit_width), *after]
 
     def _load(self, kind: HeaderType, varbit_width: Expression | None) -> list[str]:
         if kind.width_bits % 8:

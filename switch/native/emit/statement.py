@@ -27,9 +27,8 @@ class StatementEmitter:
         if field.varbit:
             raise UnsupportedError(f"assignment of a number to the varbit field {target}")
         if is_wide(field):
-            return [
-                f"memcpy({scope.lvalue(target)}, {self._wide_source(scope, field, value)}, {field.width_bits // 8});"
-            ]
+            source = self._wide_source(scope, field, value)
+            return [f"memcpy({scope.lvalue(target)}, {source}, {field.width_bits // 8});"]
         if field.saturating:
             value = Binary("sat_cast" if field.signed else "usat_cast", value, Const(field.width_bits))
         return [self.store(scope, target, scope.stored(value, field.width_bits))]
@@ -64,12 +63,12 @@ class StatementEmitter:
         varbit = header.type.varbit
         return f"({fixed} + {pointer}->{self.layout.varbit_length(varbit)})" if varbit else fixed
 
-    def others_invalid(self, header: Header) -> list[str]:
-        """A union has one valid member at most."""
-        union = self._union_of.get(header.index)
-        if union is None:
-            return []
-        return [f"{self.layout.header(other)}.valid = 0;" for other in union.headers if other is not header]
+    def others(self, scope: ExpressionEmitter, target: Expression) -> list[str]:
+        """Pointers to the other headers of a header's union, which has one valid header at most."""
+        of_header = self._union_of.get(target.index) if isinstance(target, Header) else None
+        union = target.union if isinstance(target, UnionMember) else of_header
+        pointers = [scope.header(member) for member in members_of(union)] if union is not None else []
+        return [pointer for pointer in pointers if pointer != scope.header(target)]
 
     def _header_of(self, scope: ExpressionEmitter, expression: Expression) -> tuple[Header, str]:
         """A header (any of the possible ones, for its type) and a pointer to it."""
@@ -98,13 +97,10 @@ class StatementEmitter:
         ]
 
     def _others(self, scope: ExpressionEmitter, target: Expression) -> tuple[list[str], list[str]]:
-        """Find the other members of the target's union, before an index into a stack changes; make them invalid."""
-        if isinstance(target, Header):
-            return [], [f"    {line}" for line in self.others_invalid(target)]
-        members = members_of(target.union) if isinstance(target, UnionMember) else []
-        others = [scope.header(member) for member in members if member != target]
-        found = [f"    u8 *other{n} = &{other}->valid;" for n, other in enumerate(others)]
-        return found, [f"    *other{n} = 0;" for n in range(len(others))]
+        """Find those others, before an index into a stack changes; make them invalid."""
+        others = list(enumerate(self.others(scope, target)))
+        found = [f"    u8 *other{n} = &{other}->valid;" for n, other in others]
+        return found, [f"    *other{n} = 0;" for n, _ in others]
 
     def remove_header(self, scope: ExpressionEmitter, target: Expression) -> list[str]:
         header, pointer = self._header_of(scope, target)

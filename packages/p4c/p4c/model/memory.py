@@ -69,8 +69,7 @@ def _table_bytes(table: Table) -> int:
 
 def _profile_bytes(profile: ActionProfile, program: Program) -> int:
     action_words = max((data_words(t) for t in program.tables if t.profile is profile), default=0)
-    groups = _SLOT_BYTES if profile.has_groups else 0
-    return profile.max_size * _GROWTH * (_SLOT_BYTES + groups + action_words * _WORD_BYTES)
+    return profile.max_size * _GROWTH * ((1 + profile.has_groups) * _SLOT_BYTES + action_words * _WORD_BYTES)
 
 
 def excess(program: Program) -> tuple[str, SourceInfo | None] | None:
