@@ -55,24 +55,20 @@ def namespace() -> Iterator[Namespace]:
         yield namespace
 
 
-def output_of(namespace: Namespace, suite: Path, program: Path, library: Path, folder: Path) -> str:
-    """What ptf printed about the suite's tests."""
+def output_of(
+    namespace: Namespace, folder: Path, program: Path, words: list[str], device_id: int = 0, cpu_port: int = 510
+) -> str:
+    """What a program that drives tests printed; the switch's first port has the number of the device."""
     compiled = compile_program(program)
     (folder / "p4info").write_text(compiled.p4info_text)
     (folder / "json").write_text(compiled.json_text)
     (folder / "logs").mkdir()
     (folder / "sitecustomize.py").write_text(DEVICE_CONFIG)
     netns = f"/proc/{namespace.holder.pid}/ns/net"
-    ports = [{"port": port, "interface": f"veth{2 * port}", "netns": netns} for port in PORTS]
-    device = {"device_id": 0, "name": "s0", "ports": ports, "cpu_port": 510}
-    address = f"unix:{folder}/grpc"
-    tests = suite / "ptf" if (suite / "ptf").is_dir() else suite
-    words = ["ptf", "--test-dir", str(tests), "--pypath", str(library)]
-    for port in PORTS:
-        words += ["-i", f"{port}@veth{2 * port + 1}"]
-    words += ["--test-params", f"grpcaddr='{address}';p4info='{folder}/p4info';config='{folder}/json'"]
+    ports = [{"port": device_id + port, "interface": f"veth{2 * port}", "netns": netns} for port in PORTS]
+    device = {"device_id": device_id, "name": "s", "ports": ports, "cpu_port": cpu_port}
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    with serving(folder, [device], address):
+    with serving(folder, [device], f"unix:{folder}/grpc"):
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         with subprocess.Popen(namespace.command(*words), cwd=folder, env=environment, **pipes) as process:
             timer = threading.Timer(WAIT_S, process.kill)
@@ -88,34 +84,28 @@ def test_a_ptf_suite_passes_unmodified(name: str, namespace: Namespace, tmp_path
     repository, _, place = name.partition("/")
     suite = checkout(repository) / place
     program, count = SUITES[name]
-    printed = output_of(namespace, suite, suite / program, checkout(repository) / "testlib", tmp_path)
+    tests = suite / "ptf" if (suite / "ptf").is_dir() else suite
+    words = ["ptf", "--test-dir", str(tests), "--pypath", str(checkout(repository) / "testlib")]
+    for port in PORTS:
+        words += ["-i", f"{port}@veth{2 * port + 1}"]
+    params = f"grpcaddr='unix:{tmp_path}/grpc';p4info='{tmp_path}/p4info';config='{tmp_path}/json'"
+    printed = output_of(namespace, tmp_path, suite / program, [*words, "--test-params", params])
     assert re.findall(r"^Ran (\d+) test", printed, re.MULTILINE) == [str(count)], printed
     assert re.search(r"^OK$", printed, re.MULTILINE), printed
 
 
 @pytest.mark.root
 def test_the_ptf_suite_of_ngsdn_passes_by_its_own_runner(namespace: Namespace, tmp_path: Path) -> None:
-    """In Python 2; their runner sets the pipeline. Three of eleven tests want a packet-in's port in two bytes, as
-    P4Runtime had it before 1.1: the specification asks for the shortest string.
+    """In Python 2; their runner sets the pipeline. Three of eleven tests want a packet-in's port in two bytes, where
+    the specification asks for the shortest string.
     """
     folder = checkout("ngsdn-tutorial")
     if not shutil.which("python2"):
-        pytest.skip("needs python2 with ptf 0.9.1, scapy and the P4Runtime bindings on PATH")
-    compiled = compile_program(folder / "solution" / "p4src" / "main.p4")
-    (tmp_path / "p4info").write_text(compiled.p4info_text)
-    (tmp_path / "json").write_text(compiled.json_text)
-    netns = f"/proc/{namespace.holder.pid}/ns/net"
-    ports = [{"port": port + 1, "interface": f"veth{2 * port}", "netns": netns} for port in PORTS]
-    device = {"device_id": 1, "name": "s1", "ports": ports, "cpu_port": 255}
-    address = f"unix:{tmp_path}/grpc"
+        pytest.skip("needs python2 on PATH, with ptf 0.9.1, scapy and the P4Runtime bindings")
     words = ["python2", str(folder / "ptf/lib/runner.py"), "--p4info", "p4info", "--bmv2-json", "json"]
-    words += ["--grpc-addr", address, "--device-id", "1", "--cpu-port", "255"]
+    words += ["--grpc-addr", f"unix:{tmp_path}/grpc", "--device-id", "1", "--cpu-port", "255"]
     words += ["--ptf-dir", str(folder / "solution/ptf/tests"), "--port-map", str(folder / "ptf/lib/port_map.json")]
-    with serving(tmp_path, [device], address):
-        done = subprocess.run(
-            namespace.command(*words), cwd=tmp_path, capture_output=True, text=True, timeout=WAIT_S, check=False
-        )
-    printed = done.stdout + done.stderr
+    printed = output_of(namespace, tmp_path, folder / "solution/p4src/main.p4", words, 1, 255)
     assert len(re.findall(r"^Ran 1 test", printed, re.MULTILINE)) == 11, printed
     failed = re.search(r"tests failed:\n(.*)", printed)
     assert failed is not None
