@@ -19,6 +19,7 @@ from switch.reference.engine import ReferenceEngine
 from tests.helpers.engines.fabric_life import FabricLife, Kind
 from tests.helpers.engines.life_inputs import PROGRAMS, fabric_frames, populate_entries
 
+PLAYED = Path(__file__).parents[1] / "frontend" / "programs"
 MICROSECOND = 1000
 MakeFabric = Callable[..., NativeFabric]
 
@@ -27,7 +28,8 @@ MakeFabric = Callable[..., NativeFabric]
 def kinds(leaf: Program, spine: Program, compiled: Callable[[Path], Program]) -> list[Kind]:
     kinds = [Kind(program, fabric_frames(), populate_entries) for program in (leaf, spine)] * 3
     kinds += [Kind(program) for program in (leaf, spine)]
-    kinds += [Kind(compiled(PROGRAMS / f"{name}.p4")) for name in ("copies", "matching", "arithmetic")]
+    sources = [PROGRAMS / "copies.p4", *(PLAYED / f"{name}.p4" for name in ("flow_cache", "match_kinds", "nested"))]
+    kinds += [Kind(compiled(source)) for source in sources]
     grow = [bytes([rounds, grows, 0, 0]) + bytes(60) for rounds in range(3) for grows in range(2)]
     return kinds + [Kind(compiled(PROGRAMS / f"{name}.p4"), grow) for name in ("growing", "passthrough")]
 

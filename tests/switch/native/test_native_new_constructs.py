@@ -1,4 +1,4 @@
-"""Random lives of both engines with digests, idle entries, value sets, loops, assertions; for sanitizers too."""
+"""Random lives of both engines with digests, idle entries, value sets, loops, exits, assertions; for sanitizers too."""
 
 import random
 from pathlib import Path
@@ -12,9 +12,11 @@ from tests.helpers.engines.scenario import Handles, Pair
 from tests.helpers.p4.made import Made
 
 LEARNED = "struct learned_t { bit<8> a; bit<9> port; bit<3> three; bit<100> wide; }"
-LOCAL = """action give(bit<8> v) { hdr.h.b = v; }
-table t { key = { hdr.h.a: exact; } actions = { give; NoAction; } size = 8; support_timeout = true; }"""
-INGRESS = """t.apply(); assume(m.x < 255); bit<100> wide = 0;
+LOCAL = """action give(bit<8> v) { hdr.h.b = v; } action leave(bit<8> v) { hdr.h.b = v; exit; }
+table t { key = { hdr.h.a: exact; hdr.i.isValid(): exact; } actions = { give; leave; NoAction; } size = 8;
+support_timeout = true; } table u { key = { hdr.h.b: exact; } actions = { leave; } const entries = { 3: leave(7); } }"""
+INGRESS = """switch (t.apply().action_run) { give: { m.y = 1; } default: { } } if (u.apply().hit) { m.y = 2; }
+assume(m.x < 255); bit<100> wide = 0;
 for (bit<8> i in 1..5) { if (i == hdr.h.b) break; if (hdr.h.a[0:0] == 1) continue; wide = wide * 7 + (bit<100>) i; }
 assert(hdr.h.a != 77); if (m.x != 0) digest<learned_t>(1, { hdr.h.a, s.ingress_port, 5, wide });
 if (hdr.h.b == 9 && s.instance_type == 0) resubmit_preserving_field_list(0); hdr.h.b = (bit<8>) wide;"""
@@ -36,7 +38,8 @@ def test_random_lives_of_new_constructs_agree(seed: int, tmp_path: Path) -> None
         now_ns += rng.choice((0, 1, 1_000_000))
         match rng.randrange(10):
             case 0:
-                entry = Entry((Exact(rng.choice(BYTES)),), ActionCall("I.give", (rng.choice(BYTES),)))
+                action = ActionCall(rng.choice(("I.give", "I.give", "I.leave")), (rng.choice(BYTES),))
+                entry = Entry((Exact(rng.choice(BYTES)), Exact(rng.randrange(2))), action)
                 handles = pair.insert("I.t", entry)
                 entries += [handles] if handles else []
             case 1 if entries:

@@ -6,7 +6,7 @@ error { OptionTooShort }
 header option_t { bit<1> copied; bit<2> class; bit<5> kind; bit<8> length; }
 header count_t { bit<16> count; }
 header hop_t { bit<32> switch_id; bit<32> depth; }
-struct metadata_t { bit<16> remaining; }
+struct metadata_t { bit<16> remaining; bit<32> depth; }
 struct headers_t { ethernet_t ethernet; ipv4_t ipv4; option_t option; count_t count; hop_t[HOPS] hops; }
 
 parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
@@ -37,13 +37,15 @@ parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
     state hops {
         packet.extract(hdr.hops.next);
         meta.remaining = meta.remaining - 1;
+        meta.depth = hdr.hops.last.depth;
         transition select(meta.remaining) { 0: accept; default: hops; }
     }
 }
 EMPTY_CHECKSUM(MyVerify, headers_t, metadata_t)
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
-        sm.egress_spec = 2;
+        bit<9> usual = 2;
+        sm.egress_spec = meta.depth == 0xffff_ffff ? 4 : usual;
         if (sm.parser_error == error.OptionTooShort) {
             sm.egress_spec = 3;
         } else if (sm.parser_error != error.NoError) {
