@@ -1,6 +1,5 @@
 """Every transition of an EV, one named test each, and what the set of EVs makes of them."""
 
-from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -123,8 +122,9 @@ def test_each_plane_has_a_floor_of_its_own() -> None:
     assert [len(plane.active) for plane in evs.planes] == [2, 8, 8, 8]
 
 
-def test_at_the_floor_the_second_loss_with_nothing_acknowledged_since_takes_the_ev_out() -> None:
-    evs, _ = make_set(planes=4, evs_per_plane=1)
+@pytest.mark.parametrize("suspects", [True, False])
+def test_at_the_floor_the_second_loss_with_nothing_acknowledged_since_takes_the_ev_out(suspects: bool) -> None:
+    evs = ev_set(4, suspects_planes=suspects, shape={"planes": 4, "evs_per_plane": 1})
     (victim,) = evs.planes[2].active
     lose(evs, victim, alive=False)
     assert victim.state is S
@@ -186,12 +186,15 @@ def test_a_controller_may_go_below_the_floor() -> None:
 
 
 def test_a_resting_ev_is_passed_over_once_and_then_used() -> None:
+    """OCP MRC 7.5.5.5, 11.2.2: a SACK with M = 0b01, "Skip once", puts its EV in SKIP. The rotation that meets it makes
+    it GOOD and does not use it for this packet; data never uses SKIP; repeated marks meanwhile do not re-arm."""
     evs, _ = make_set(planes=1, evs_per_plane=4)
     plane = evs.planes[0]
     scan = [plane.take() for _ in range(4)]
     resting = scan[0]
     assert resting is not None
-    evs.signal(resting, EvCause.ECN, 0)
+    for _ in range(3):
+        evs.signal(resting, EvCause.ECN, 0)
     assert resting.state is S
     turns: list[EvPath | None] = []
     while resting.state is S:
@@ -200,13 +203,17 @@ def test_a_resting_ev_is_passed_over_once_and_then_used() -> None:
     assert resting in [plane.take() for _ in range(8)]
 
 
-def test_at_most_one_resting_ev_is_restored_a_packet_and_one_is_used_when_all_rest() -> None:
+def test_at_most_one_resting_ev_is_restored_a_packet_and_a_good_one_is_used_when_all_rest() -> None:
+    """The same sections: at most one SKIP becomes GOOD for a packet, and the EV that the packet goes by is GOOD."""
     evs, _ = make_set(planes=1, evs_per_plane=4)
     plane = evs.planes[0]
     for path in plane.active:
         evs.signal(path, EvCause.ECN, 0)
-    assert plane.take() is not None
-    assert Counter(path.state for path in plane.active) == {G: 1, S: 3}
+    for packet in range(1, 5):
+        path = plane.take()
+        assert path is not None
+        assert path.state is G
+        assert 1 <= sum(one.state is G for one in plane.active) <= packet
 
 
 def test_each_scan_uses_every_ev_once_in_a_new_order() -> None:

@@ -53,35 +53,6 @@ def sent(bench: Bench, count: int) -> list[int]:
     return [path.ev for _ in range(count) if (path := plane.take()) is not None]
 
 
-def test_ocp_skips_a_marked_ev_once() -> None:
-    """OCP MRC 7.5.5.5, 11.2.2: a SACK with M = 0b01, "Skip once", puts its EV in SKIP. The rotation that meets it makes
-    it GOOD and does not use it for this packet; data never uses SKIP; repeated marks meanwhile do not re-arm."""
-    bench = Bench(**OCP)
-    plane = bench.qp_a.evs.planes[0]
-    count = len(plane.active)
-    marked = plane.active[0]
-    for _ in range(3):
-        bench.qp_a.evs.signal(marked, EvCause.ECN, 0)
-    assert (marked.active, marked.state) == (True, EvState.SKIP)
-    met = sent(bench, 3 * count)
-    assert marked.ev not in met[: count - 1]  # the rest of the scan that passed it over
-    assert met[count - 1 :].count(marked.ev) >= 2
-
-
-def test_ocp_makes_one_ev_good_for_each_packet_and_sends_on_another() -> None:
-    """The same sections: at most one SKIP becomes GOOD for a packet. With all marked, each packet has its EV all the
-    same, and the EV that it goes by is GOOD."""
-    bench = Bench(**OCP)
-    plane = bench.qp_a.evs.planes[0]
-    for path in plane.active:
-        bench.qp_a.evs.signal(path, EvCause.ECN, 0)
-    for packet in range(1, len(plane.active) + 1):
-        path = plane.take()
-        assert path is not None
-        assert path.state is EvState.GOOD
-        assert sum(one.state is EvState.GOOD for one in plane.active) <= packet
-
-
 def test_cx8_leaves_a_marked_ev_for_a_backup_and_stays_away() -> None:
     """The paper's figure 14: flow 1 moves from EV-A to EV-B by ECN, and stays there."""
     bench = Bench(**CX8, evs_active=4, evs_backup=4)
@@ -122,17 +93,6 @@ def test_the_last_ev_of_a_lossy_plane_goes_only_where_planes_are_suspected(suspe
         path.alive_ns = sent_ns + 5  # what was sent after the lost packet has been acknowledged
         found.lose(path, sent_ns, sent_ns + 7, proved=True)
     assert (plane not in found.live) == suspects
-
-
-@pytest.mark.parametrize("suspects", [True, False])
-def test_the_last_ev_of_a_dead_plane_goes_with_its_second_loss(suspects: bool) -> None:
-    found = ev_set(4, suspects_planes=suspects)
-    plane = found.planes[2]
-    (path,) = plane.active
-    for sent_ns in (10, 20):
-        assert plane in found.live
-        found.lose(path, sent_ns, sent_ns + 7, proved=True)
-    assert plane not in found.live
 
 
 @pytest.mark.parametrize("leaves", [True, False])
