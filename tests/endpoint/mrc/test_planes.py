@@ -225,16 +225,6 @@ def test_a_port_that_came_back_while_no_qp_was_there_is_told_to_the_next(heard: 
     assert bench.out(bench.a, Opcode.ENDPOINT_REQUEST) == []
 
 
-def test_a_host_that_started_anew_is_told_again_which_port_is_down() -> None:
-    bench = told_of_port_2()
-    fresh = Bench(planes=4)
-    qp = bench.a.create_qp(bench.cq_a)
-    qp.connect(fresh.qp_b.info(), bench.now_ns)
-    for packet in bench.out(bench.a, Opcode.ENDPOINT_REQUEST):
-        fresh.to_b(packet)
-    assert fresh.qp_b.reachable == 0b1101
-
-
 @pytest.mark.parametrize("end", ["destroyed", "error"])
 def test_what_a_host_said_of_its_ports_is_forgotten_with_the_last_qp_to_it(end: str) -> None:
     """It may have started anew with all ports up, and then says nothing; what is still down it says to every new QP."""
@@ -303,29 +293,6 @@ def test_a_port_status_update_is_heeded_and_answered_only_where_there_is_a_qp() 
     bench.later(3)
     bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
     assert qp.reachable == 0b1101
-
-
-def test_a_qp_made_while_a_port_is_down_tells_its_peer() -> None:
-    wire = Wire()
-    wire.set_port("h1", 4, False)
-    flow = Flow(wire)
-    wire.kick("h1")
-    wire.run(3 * wire.base_rtt_ns)
-    assert flow.qp.reachable == 0b0111
-
-
-def test_updates_and_answers_survive_heavy_loss() -> None:
-    wire = Wire(seed=5)
-    flow = Flow(wire)
-    flow.post(1000)
-    run(wire, flow)
-    wire.disturb(loss=0.7)
-    wire.set_port("h1", 1, False)
-    wire.run(wire.now_ns + 100 * wire.base_rtt_ns)
-    assert flow.qp.reachable == 0b1110
-    wire.set_port("h1", 1, True)
-    wire.run(wire.now_ns + 100 * wire.base_rtt_ns)
-    assert flow.qp.reachable == 0b1111
 
 
 def test_the_qp_lives_on_one_plane_of_four_and_dies_by_the_retry_rule_on_none() -> None:
