@@ -123,17 +123,6 @@ class Heard(Congestion):
         self.window_bytes = 16 * 4096
 
 
-class Overdrawn(Stingy):
-    def grants(self, now_ns: int) -> list[tuple[int, int]]:
-        return [(qp, 100) for qp in self.owed]
-
-
-class Broken(Heard):
-    @classmethod
-    def receiver(cls, path: PathTraits, values: Values) -> CreditGranter | None:
-        return Overdrawn()
-
-
 class Telling(EndpointOperations):
     """The shipped rule in a user's class, which is asked in Python."""
 
@@ -159,7 +148,7 @@ class Late(Telling):
 @pytest.fixture
 def user(monkeypatch: pytest.MonkeyPatch) -> None:
     """The classes above under their names, behind the guards of a user's classes."""
-    for kind in (Paced, Sharing, Heard, Broken):
+    for kind in (Paced, Sharing, Heard):
         monkeypatch.setitem(CONGESTIONS, kind.__name__, kind)
         monkeypatch.setitem(USERS, kind, HERE)
     for rule in (Telling, Forgetting, Failing, Late):
@@ -260,13 +249,6 @@ def test_a_sender_hears_all_credit_though_acknowledgements_are_lost(user: None) 
     flow.check()
     assert flow.qp.requester.retransmits > 0
     assert flow.qp.requester.cc._guarded.object.credit == 4096 * flow.remote.responder.received_packets
-
-
-def test_a_users_grant_that_is_no_multiple_of_the_unit_names_the_rule(user: None) -> None:
-    wire = Wire(congestion="Broken", seed=5)
-    flow = Flow(wire)
-    with pytest.raises(AlgorithmError, match=r"Overdrawn\.grants: a grant must be .* multiple of 256 bytes \(got"):
-        busy(wire, [flow])
 
 
 def frames_through_a_dead_port(operations: str) -> list[tuple[str, int, bytes]]:
