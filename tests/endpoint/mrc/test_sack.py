@@ -373,11 +373,14 @@ def test_a_packet_that_is_trimmed_again_and_again_leaves_the_step_of_what_trims_
     assert [done.status for done in bench.completions()] == [CompletionStatus.SUCCESS]
 
 
-def test_a_requester_that_wants_no_nacks_for_trims_gets_none_and_recovers_as_from_a_loss() -> None:
+@pytest.mark.parametrize("attribute", [False, True])
+def test_a_requester_that_wants_no_nacks_for_trims_gets_none_and_recovers_as_from_a_loss(attribute: bool) -> None:
+    """By what it says of itself, or by the attribute `cap` of the responder."""
     bench = Bench(sack_threshold_bytes=0)
     qp_a, qp_b = bench.a.create_qp(bench.cq_a), bench.b.create_qp(bench.cq_b)
     qp_a.connect(qp_b.info(), bench.now_ns)
-    qp_b.connect(replace(qp_a.info(), trim_nack=False), bench.now_ns)
+    qp_b.modify(QPState.INIT, bench.now_ns)
+    qp_b.modify(QPState.RTR, bench.now_ns, peer=replace(qp_a.info(), trim_nack=attribute), cap=int(attribute))
     bench.qp_a, bench.qp_b = qp_a, qp_b
     sent = bench.write(3)
     bench.to_b(sent[0].trimmed(), *sent[1:])
