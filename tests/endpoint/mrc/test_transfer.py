@@ -139,13 +139,6 @@ def test_a_timestamp_tick_of_the_profiles_own_outlasts_a_timeout_where_128_ns_wo
     assert wire.Tseth.unpack(sent.frame, sent.at + 4).tsr == 1
 
 
-def test_without_encapsulation_there_is_one_ipv6_header() -> None:
-    wire_ = Wire(profile_changes={"encapsulation": "none"})
-    flow = Flow(wire_)
-    flow.post(20_000, times=10)
-    flow.finish(1000)
-
-
 @pytest.mark.parametrize("port", [4791, 4971])
 def test_both_udp_ports_are_accepted(port: int) -> None:
     wire_ = Wire(profile_changes={"udp_port": port})

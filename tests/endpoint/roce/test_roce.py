@@ -178,16 +178,6 @@ def test_a_short_outage_is_survived_by_a_timeout() -> None:
     flow.finish()
 
 
-def test_a_port_that_stays_down_from_the_start_ends_the_qp() -> None:
-    wire_ = roce_wire()
-    flow = Flow(wire_)
-    wire_.set_port("h0", 1, False)
-    flow.post(1000)
-    wire_.run(10_000 * wire_.base_rtt_ns)
-    flow.poll()
-    assert flow.statuses == {0: CompletionStatus.RETRY_EXCEEDED}
-
-
 def unsent_when_the_port_is_lost() -> tuple[Wire, Flow, Flow]:
     """A port that goes down while one flow has kept it busy, and another has sent nothing yet."""
     wire_ = roce_wire(hosts=3)
