@@ -210,9 +210,9 @@ def test_at_most_one_resting_ev_is_restored_a_packet_and_a_good_one_is_used_when
     for path in plane.active:
         evs.signal(path, EvCause.ECN, 0)
     for packet in range(1, 5):
-        path = plane.take()
-        assert path is not None
-        assert path.state is G
+        taken = plane.take()
+        assert taken is not None
+        assert taken.state is G
         assert 1 <= sum(one.state is G for one in plane.active) <= packet
 
 

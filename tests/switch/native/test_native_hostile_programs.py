@@ -100,7 +100,7 @@ def test_a_header_that_becomes_metadata_or_metadata_that_becomes_a_header_is_ref
 
 def test_a_checksum_of_a_header_that_is_not_there_is_not_wrong(programs: list[dict[str, Any]]) -> None:
     """`verify_checksum(true, ...)`; found by seed 520 of the test below, in which another header was the condition."""
-    program = copy.deepcopy(next(each for each in programs if each["checksums"]))
+    program = copy.deepcopy(next(each for each in programs if each["checksums"] and each["header_types"][0]["fields"]))
     for checksum in program["checksums"]:
         if checksum["verify"]:
             del checksum["if_cond"]
@@ -153,7 +153,7 @@ def far_look_ahead(program: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("change", [wide_header, long_input, long_register, far_look_ahead])
 def test_what_would_take_the_switchs_memory_or_stack_is_refused(programs, change) -> None:
-    program = copy.deepcopy(next(each for each in programs if each["checksums"]))
+    program = copy.deepcopy(next(each for each in programs if each["checksums"] and each["header_types"][0]["fields"]))
     change(program)
     with pytest.raises(ModelError, match=r"131072|16384|268435456"):
         NativeEngine().load(load(program))
