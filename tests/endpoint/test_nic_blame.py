@@ -325,6 +325,9 @@ def test_the_denylist_gets_the_evs_over_bad_links_and_loses_them_when_they_heal(
     fabric.loss = {}
     fabric.run(4)
     assert denylist.all() == {("h1", 0x10002)}
+    fabric.loss = {"h0@1": 1.0, "h0@2": 1.0}
+    fabric.run(2)
+    assert len(denylist.all()) < 6, "a destination is never left without an EV"
 
 
 def test_a_core_link_is_named_and_its_evs_are_denied_until_it_heals():
@@ -352,15 +355,6 @@ def test_no_core_is_ever_blamed_for_a_lossy_link_before_it():
         assert {event["b"] for event in fabric.run(3) if event["state"] in (LOSSY, DOWN)} == {"p0s1"}
         fabric.loss = {}
         assert bad([event for event in fabric.run(2) if "c" in event["b"]]) == []
-
-
-def test_a_destination_is_never_left_without_an_ev():
-    denylist = Denylist(lambda denied, now_ns: None)
-    fabric = ProbedFabric(deny=denylist)
-    fabric.run(1)
-    fabric.loss = {"h0@1": 1.0, "h0@2": 1.0}
-    fabric.run(2)
-    assert len(denylist.all()) < 6
 
 
 @given(st.lists(st.binary(max_size=160), max_size=5), st.integers(-1, 9))
