@@ -14,17 +14,12 @@ import pytest
 from endpoint.nic import wire
 from endpoint.nic.wire import NackReason, Opcode
 from endpoint.transport import CompletionStatus, QPState
-from tests.helpers.transport import Bench, Faults, Flow, Packet, Wire, roce_wire
+from tests.helpers.transport import Bench, Faults, Flow, Packet, Wire, roce_wire, run
 
 SUCCESS = CompletionStatus.SUCCESS
 BOTH = pytest.mark.parametrize("make", [Wire, roce_wire])
 LENGTH_AT = 14 + 40 + 40 + 8 + 12 + 4 + 12
 """Of the RETH's length: behind Ethernet, two IPv6 headers and UDP, BTH, METH, address and key."""
-
-
-def run(made: Wire, *flows: Flow) -> None:
-    made.kick("h0")
-    made.run(made.now_ns + 20_000 * made.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
 
 
 def test_an_empty_write_is_one_packet_with_a_reth_of_no_length() -> None:
@@ -73,7 +68,6 @@ def test_the_first_error_of_a_queue_pair_is_the_first_completion_that_is_one(mak
     for number in range(4):
         flow.qp.post_write(number, other if number == 2 else flow.region, 0, 10, flow.target.va, flow.target.rkey)
     flow.wire.transports["h0"].deregister_memory(other)
-    flow.wire.kick("h0")
     flow.wire.run(flow.wire.now_ns + 200 * flow.wire.base_rtt_ns)
     done = [(each.wr_id, each.status.value) for each in flow.cq.poll(9)]
     assert done == [(0, "success"), (1, "success"), (2, "local_protection_error"), (3, "flushed")]
@@ -103,7 +97,6 @@ def test_an_empty_immediate_waits_for_what_was_posted_before(make: Callable[...,
     for link in links:
         link.faults = Faults(loss=1.0)
     flow.post(4096)
-    made.kick("h0")
     made.run(made.now_ns + made.base_rtt_ns // 2)
     for link in links:
         link.faults = Faults()
@@ -123,7 +116,6 @@ def test_an_empty_immediate_that_finds_no_receive_is_refused(make: Callable[...,
     flow = Flow(make())
     flow.post(100)
     flow.qp.post_write(7, None, 0, 0, 0, 0, 5)
-    flow.wire.kick("h0")
     flow.wire.run(50 * flow.wire.base_rtt_ns)
     assert [(done.wr_id, done.status) for done in flow.cq.poll(9)] == [
         (0, SUCCESS),
@@ -147,7 +139,6 @@ def test_an_unsignaled_empty_write_is_told_of_by_the_next(make: Callable[..., Wi
     flow = Flow(make())
     flow.qp.post_write(1, None, 0, 0, 0, 0, signaled=False)
     flow.qp.post_write(2, None, 0, 0, 0, 0)
-    flow.wire.kick("h0")
     flow.wire.run(50 * flow.wire.base_rtt_ns)
     assert [(done.wr_id, done.status) for done in flow.cq.poll(9)] == [(2, SUCCESS)]
     assert flow.qp.silenced == 1

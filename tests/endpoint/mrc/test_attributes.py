@@ -461,7 +461,6 @@ def test_in_sqd_what_was_posted_ends_and_what_is_posted_waits_for_rts(make: Any)
     wire.run(wire.now_ns + 4000 * wire.base_rtt_ns)  # nothing waits for an answer
     assert flow.qp.state is QPState.SQD
     flow.qp.modify(QPState.RTS, wire.now_ns)
-    wire.kick("h0")
     wire.run(wire.now_ns + 400 * wire.base_rtt_ns)
     assert [done.status for done in flow.cq.poll()] == [CompletionStatus.SUCCESS] * 2
     assert flow.remote.counters()["received_bytes"] == 50_000

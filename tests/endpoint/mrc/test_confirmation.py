@@ -204,7 +204,6 @@ def test_a_sender_whose_nak_was_lost_is_told_again(planes: int, lost: int) -> No
 
     wire.tap(lossy)
     flow.qp.post_write(5, flow.region, 0, 4096, flow.target.va, flow.target.rkey ^ 1)
-    wire.kick("h0")
     wire.run(100 * wire.base_rtt_ns)
     assert [done.status for done in flow.cq.poll(9)] == [CompletionStatus.REMOTE_ACCESS_ERROR]
     assert flow.qp.state is QPState.ERROR
@@ -230,7 +229,6 @@ def test_a_write_that_overtakes_a_lost_one_is_refused_after_it(immediate: int | 
     flow.qp.post_write(4, flow.region, 0, 1000, flow.target.va, flow.target.rkey)
     flow.qp.post_write(5, flow.region, 0, 1000, flow.target.va, flow.target.rkey ^ 1, immediate=immediate)
     flow.qp.post_write(6, flow.region, 0, 1000, flow.target.va, flow.target.rkey)
-    wire.kick("h0")
     wire.run(1000 * wire.base_rtt_ns)
     assert lost
     # Writes may be done in any order.

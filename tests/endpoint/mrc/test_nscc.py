@@ -405,7 +405,6 @@ def delayed_writes(**parameters: float) -> tuple[bool, int]:
         link.faults = Faults(reorder=1.0, reorder_ns=4 * wire.base_rtt_ns)
     flow = Flow(wire)
     flow.post(65_536, times=64)
-    wire.kick("h0")
     wire.run(3_000 * wire.base_rtt_ns, stop=lambda: flow.finished)
     return flow.finished, wire.now_ns
 

@@ -345,7 +345,6 @@ def test_answers_of_a_silent_peer_of_another_dialect_fail_the_integrity_check() 
     wire_ = Wire(host_settings={"h1": {"dialect": "mrc-client"}})
     flow = Flow(wire_, silent=True)
     flow.post(50_000)
-    wire_.kick("h0")
     wire_.run(20 * wire_.base_rtt_ns)
     flow.poll()
     assert wire_.transports["h0"].counters()["drops"]["icrc"] > 0
