@@ -73,7 +73,7 @@ def controlled(last: str, *typed: str) -> list[str]:
     return ["sh ./mycontroller.py > c.log 2>&1 &", *typed, f"sh await '{last}' c.log", "sh cat c.log"]
 
 
-CONGESTION = ("h22 iperf -s -u &", "h11 iperf -c 10.0.2.22 -t 12 -u &")
+CONGESTION = ("h22 iperf -s -u &", "sh sleep 3", "h11 iperf -c 10.0.2.22 -t 12 -u &")
 COOL = "'P4 is cool'"
 EXERCISES: dict[str, tuple[Sequence[str], str]] = {
     "basic": (
