@@ -407,6 +407,14 @@ def test_timeouts_are_counted_where_hosts_tell_of_their_queue_pairs() -> None:
     assert check(Run([sampled(1, 0), sampled(9, 3)])).holds is False
 
 
+def test_a_schedule_is_complete_when_each_rank_has_finished() -> None:
+    ended = [
+        {"t_ns": 1, "node": "h0", "kind": "workload", "state": "stop", "outcome": how} for how in ("finished", "failed")
+    ]
+    found = [checks.schedule_complete()(Run(stops)).holds for stops in ([], ended[:1], ended)]
+    assert found == [None, True, False]
+
+
 TICK = 100_000_000
 
 
