@@ -163,8 +163,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def typed_at_the_prompt(lines: Sequence[str], folder: Path, environment: dict[str, str]) -> str:
-    """What `make run` and Mininet print, in namespaces that end with them."""
-    alone = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    """What `make run` and Mininet print, in namespaces that end with them, and with these tests."""
+    alone = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     words = [*alone, "sh", "-c", "ip link set lo up; exec make run"]
     text = "\n".join(["py [host.cmd('offloads-off') for host in net.hosts]", *lines, "exit", ""])
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
