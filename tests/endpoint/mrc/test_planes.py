@@ -198,6 +198,14 @@ def test_a_port_that_came_back_while_no_qp_was_there_is_told_to_the_next(heard: 
     assert bench.out(bench.a, Opcode.ENDPOINT_REQUEST) == []
 
 
+def test_a_host_that_started_anew_is_told_again_which_port_is_down() -> None:
+    bench, fresh = told_of_port_2(), Bench(planes=4)
+    qp = bench.a.create_qp(bench.cq_a)
+    qp.connect(fresh.qp_b.info(), bench.now_ns)
+    fresh.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    assert fresh.qp_b.reachable == 0b1101
+
+
 @pytest.mark.parametrize("end", ["destroyed", "error"])
 def test_what_a_host_said_of_its_ports_is_forgotten_with_the_last_qp_to_it(end: str) -> None:
     """It may have started anew with all ports up, and then says nothing; what is still down it says to every new QP."""
