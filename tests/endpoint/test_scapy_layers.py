@@ -17,7 +17,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from endpoint import scapy as layers
-from endpoint.nic import frame, icrc, wire
+from endpoint.nic import wire
 from endpoint.nic.config import ConfigError
 from endpoint.nic.wire import Opcode
 from tests.helpers.dissector import build, dissected, number, tshark
@@ -29,28 +29,6 @@ U1, U2, U4 = (st.integers(0, 2**bits - 1) for bits in (1, 2, 4))
 DA, SRC, DST = "fcbb:bbbb:1000:2003:1001:3002::", "fd00::1", "fd00::2"
 OUTER_SRC = "fd00:1::1"
 MAC = "02:00:00:00:00:01"
-
-
-def packed(address: str) -> bytes:
-    from ipaddress import IPv6Address
-
-    return IPv6Address(address).packed
-
-
-def ours(header: wire.Bth, extension: bytes, ev: int, traffic_class: int = 0x2A) -> bytes:
-    """The frame as the core builds it."""
-    front = frame.headers(
-        ether_dst=bytes(6),
-        ether_src=bytes(5) + b"\1",
-        outer=(packed(OUTER_SRC), packed(DA)),
-        src=packed(SRC),
-        dst=packed(DST),
-        traffic_class=traffic_class,
-        ev=ev,
-        udp_dport=4791,
-        length=wire.BTH_BYTES + len(extension) + icrc.SIZE,
-    )
-    return frame.seal(front, header.pack() + extension)
 
 
 def theirs(bth: layers.Mrc, extension: Packet, ev: int) -> bytes:
@@ -138,7 +116,7 @@ def test_both_build_and_read_the_same_bytes_for_every_write(opcode, data, ev, bt
         extension += wire.IMMEDIATE.pack(immediate)
         scapys /= layers.ImmDt(immediate=immediate)
     body = payload + bytes(pad)
-    built = ours(core_bth, extension + body, ev)
+    built = build(core_bth, extension + body, ev=ev)
     assert theirs(scapy_bth, scapys / body, ev)[14:] == built[14:]
 
     seen = Ether(built)
@@ -157,7 +135,7 @@ def test_both_build_and_read_the_same_bytes_for_every_write(opcode, data, ev, bt
 def test_both_build_and_read_the_same_bytes_for_every_control_packet(name, data, ev, bth):
     core, scapy = drawn(data, name)
     core_bth, scapy_bth = bth_pair(CASES[name][0], bth)
-    built = ours(core_bth, core, ev)
+    built = build(core_bth, core, ev=ev)
     assert theirs(scapy_bth, scapy, ev)[14:] == built[14:]
     layer = Ether(built)[layers.Mrc].payload
     assert bytes(layer) == core
@@ -166,7 +144,7 @@ def test_both_build_and_read_the_same_bytes_for_every_control_packet(name, data,
 
 
 def test_an_icrc_that_was_changed_is_kept_and_one_left_out_is_computed():
-    built = bytearray(ours(wire.Bth(0xD1, 5, 6), wire.Aeth(0x1F, 9).pack(), 7))
+    built = bytearray(build(wire.Bth(0xD1, 5, 6), wire.Aeth(0x1F, 9).pack()))
     built[-1] ^= 0xFF
     seen = Ether(bytes(built))
     assert bytes(seen) == bytes(built)
@@ -176,7 +154,7 @@ def test_an_icrc_that_was_changed_is_kept_and_one_left_out_is_computed():
 
 def test_a_trimmed_write_is_read_as_far_as_it_goes_and_has_no_icrc():
     write = wire.Meth(1, 2).pack() + wire.Reth(0x1000, 7, 4096).pack() + bytes(4096)
-    whole = ours(wire.Bth(0xC7, 5, 6), write, 0x10007)
+    whole = build(wire.Bth(0xC7, 5, 6), write)
     for size in (122, 128, 134, 200):
         seen = Ether(whole[:size])
         assert seen[layers.Mrc].icrc is None

@@ -12,6 +12,7 @@ from endpoint.nic import frame, icrc, wire
 from tests.helpers import pcap
 
 SRC, DST = bytes.fromhex("fd" + 14 * "00" + "01"), bytes.fromhex("fd" + 14 * "00" + "02")
+OUTER_SRC = bytes.fromhex("fd000001" + 22 * "0" + "01")  # fd00:1::1
 USIDS = bytes.fromhex("fcbbbbbb1000200310013002") + bytes(4)
 
 
@@ -19,7 +20,7 @@ def build(bth: wire.Bth, extension: bytes, *, ev: int = 0x00010007, encapsulated
     front = frame.headers(
         ether_dst=bytes.fromhex("020000000002"),
         ether_src=bytes.fromhex("020000000001"),
-        outer=(SRC, USIDS) if encapsulated else None,
+        outer=(OUTER_SRC, USIDS) if encapsulated else None,
         src=SRC,
         dst=DST,
         traffic_class=0x2A,

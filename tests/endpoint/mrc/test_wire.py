@@ -89,20 +89,8 @@ def test_an_ev_survives_striping(value: int) -> None:
 
 
 def _frame(outer: bool = True, payload: bytes = b"payload!") -> bytes:
-    transport = wire.Bth(wire.Opcode.WRITE_ONLY, 7, 9).pack() + wire.Meth(0, 1).pack()
-    transport += wire.Reth(0x1000, 5, len(payload)).pack() + payload
-    front = frame.headers(
-        ether_dst=b"\x02" * 6,
-        ether_src=b"\x04" * 6,
-        outer=(b"\xfd" + b"\1" * 15, b"\xfc\xbb" + b"\2" * 14) if outer else None,
-        src=b"\xfd" + b"\3" * 15,
-        dst=b"\xfd" + b"\4" * 15,
-        traffic_class=10 << 2 | 2,
-        ev=0xABCD1234,
-        udp_dport=4791,
-        length=len(transport) + 4,
-    )
-    return frame.seal(front, transport)
+    extension = wire.Meth(0, 1).pack() + wire.Reth(0x1000, 5, len(payload)).pack() + payload
+    return build(wire.Bth(wire.Opcode.WRITE_ONLY, 7, 9), extension, ev=0xABCD1234, encapsulated=outer)
 
 
 @pytest.mark.parametrize("outer", [True, False])
