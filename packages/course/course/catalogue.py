@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from course.exercise import Exercise
-from course.labs import NAMES, name_of
+from course.order import NAMES, name_of
 
 
 class _Labs(Mapping[int, Exercise]):

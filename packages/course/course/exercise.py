@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from common.seeds import Purpose, derive
 from course.box.box import Box, BoxLimits, opened
-from course.labs import NAMES
+from course.order import NAMES
 from course.result import TestOutcome
 
 T = TypeVar("T")

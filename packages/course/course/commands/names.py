@@ -2,7 +2,7 @@
 
 import argparse
 
-from course.labs import name_of
+from course.order import name_of
 from course.student import OWN_KEY, OWN_NAME, Student, joined
 
 
