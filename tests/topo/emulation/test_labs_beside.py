@@ -66,6 +66,7 @@ def test_status_fails_when_the_lab_has_lost_a_namespace(form: str) -> None:
     assert words("status", "--format", form).returncode == 0
     namespace.delete("h0")
     assert words("status", "--format", form).returncode == 1
+    assert [row["state"] for row in commands.rows()] == ["broken"]
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -77,15 +78,23 @@ def test_status_fails_when_the_switch_process_is_dead(form: str, require_kind: C
         os.kill(pid, signal.SIGKILL)
     done = words("status", "--format", form)
     assert (done.returncode, "p0l0" in done.stdout) == (1, True)
+    assert [row["state"] for row in commands.rows()] == ["broken"]
+
+
+def bringing_blue_up() -> subprocess.Popen[bytes]:
+    """A process of a run that brings up a lab, and then waits."""
+    script = (
+        "from topo.planfile import load_plan; from topo.emulation.lab import Lab; from topo.emulation.labname import"
+        " LabName; Lab.up(load_plan('tiny', {'switch': 'linux'}), name=LabName('blue'), run='smoke');"
+        " print('up', flush=True); input()"
+    )
+    argv = [sys.executable, "-c", script]
+    return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=PROJECT)
 
 
 def test_a_killed_up_of_one_name_is_cleaned_up_by_down_of_that_name_alone() -> None:
     first = Lab.up(KERNEL_TINY)
-    script = (
-        "from topo.planfile import load_plan; from topo.emulation.lab import Lab; from topo.emulation.labname import"
-        " LabName; print('begin', flush=True); Lab.up(load_plan('tiny', {'switch': 'linux'}), name=LabName('blue'))"
-    )
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=PROJECT) as starter:
+    with bringing_blue_up() as starter:
         while not namespace.exists("blue.h0"):
             assert starter.poll() is None
         starter.kill()
@@ -98,13 +107,7 @@ def test_a_killed_up_of_one_name_is_cleaned_up_by_down_of_that_name_alone() -> N
 
 
 def test_a_lab_whose_run_was_killed_is_abandoned_status_says_so_and_up_replaces_it() -> None:
-    script = (
-        "from topo.planfile import load_plan; from topo.emulation.lab import Lab; from topo.emulation.labname import"
-        " LabName; Lab.up(load_plan('tiny', {'switch': 'linux'}), name=LabName('blue'), run='smoke');"
-        " print('up', flush=True); input()"
-    )
-    argv = [sys.executable, "-c", script]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=PROJECT) as run:
+    with bringing_blue_up() as run:
         assert run.stdout is not None
         assert run.stdout.readline() == b"up\n"
         assert "a run is in progress: smoke" in words("status", "--name", "blue").stdout
@@ -143,18 +146,6 @@ def test_status_names_every_lab_with_plan_owner_and_run_and_inspects_the_chosen_
     table = words("status").stdout
     assert table.startswith("no lab is running\n")
     assert [line.split()[0] for line in table.splitlines()[-2:]] == ["blue", "red"]
-
-
-def test_the_table_calls_a_lab_broken_that_has_lost_namespaces_or_switches() -> None:
-    Lab.up(KERNEL_TINY, name=BLUE)
-    assert words("up", "tiny", "--name", "red").returncode == 0
-    record = state.read_record(RED.root)
-    assert record is not None
-    for pid in process.find(record.token):
-        os.kill(pid, signal.SIGKILL)
-    assert {row["name"]: row["state"] for row in commands.rows()} == {"blue": "running", "red": "broken"}
-    subprocess.run(["ip", "netns", "delete", "blue.h0"], check=True)
-    assert {row["state"] for row in commands.rows()} == {"broken"}
 
 
 def test_a_name_of_sudo_reaches_no_terminal_raw() -> None:
