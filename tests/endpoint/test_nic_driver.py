@@ -123,6 +123,8 @@ def pair(namespaces: list[str]) -> Iterator[tuple[Running, Running]]:
         for host, name in enumerate(namespaces):
             nics.append(Running(name, host))
             stack.callback(nics[-1].close)
+        for nic in nics:
+            eventually(lambda nic=nic: len(nic.device.links) == 4, "the first link states")
         yield nics[0], nics[1]
 
 
@@ -153,7 +155,6 @@ def test_probes_come_up_apart_from_data_and_other_traffic_does_not(pair):
 
 def test_an_idle_driver_waits_and_a_deadline_is_kept(pair):
     left, _ = pair
-    eventually(lambda: len(left.device.links) == 4, "the first link states")
     due: list[int] = []
 
     def arm() -> None:
@@ -169,7 +170,7 @@ def test_an_idle_driver_waits_and_a_deadline_is_kept(pair):
 
 def test_links_going_down_and_up_are_told_and_do_not_keep_the_loop_awake(pair, namespaces):
     left, right = pair
-    eventually(lambda: sorted(left.device.links) == [(n, True) for n in range(1, 5)], "the first link states")
+    assert sorted(left.device.links) == [(n, True) for n in range(1, 5)]
     left.device.links.clear()
     ip("-n", namespaces[0], "link", "set", "h0-p2", "down")
     eventually(lambda: left.device.links == [(3, False)] and (3, False) in right.device.links, "both ends see it")
@@ -307,7 +308,6 @@ def ones_complement(data: bytes) -> bytes:
 
 def test_a_loop_that_slept_through_a_deadline_tells_the_device_by_how_much(pair):
     left, _ = pair
-    eventually(lambda: len(left.device.links) == 4, "the first link states")
     due: list[int] = []
 
     def oversleep() -> None:
@@ -325,7 +325,6 @@ def test_a_loop_that_slept_through_a_deadline_tells_the_device_by_how_much(pair)
 
 def test_a_device_that_works_past_its_deadline_is_not_told_that_the_host_was_late(pair):
     left, _ = pair
-    eventually(lambda: len(left.device.links) == 4, "the first link states")
     usual = left.device.packets_to_send
     waited: list[int] = []
 
@@ -345,7 +344,6 @@ def test_a_device_that_works_past_its_deadline_is_not_told_that_the_host_was_lat
 
 def test_a_loop_that_let_frames_lie_tells_the_device_for_how_long(pair):
     left, right = pair
-    eventually(lambda: len(right.device.links) == 4, "the first link states")
     asleep, wake = threading.Event(), threading.Event()
 
     def stand_still() -> None:
@@ -370,7 +368,6 @@ def test_a_loop_that_let_frames_lie_tells_the_device_for_how_long(pair):
 def test_a_wall_clock_that_is_set_while_the_loop_sleeps_makes_it_no_later(pair, monkeypatch, step_s):
     """The kernel stamps a frame before the step, and the loop wakes after it."""
     left, right = pair
-    eventually(lambda: len(right.device.links) == 4, "the first link states")
     began_ns, true = time.monotonic_ns(), time.time_ns
     right.call(lambda: monkeypatch.setattr(time, "time_ns", lambda: true() + step_s * 1_000_000_000))
     eventually(lambda: time.monotonic_ns() - began_ns > 200_000_000, "a sleep that could hide a stall")

@@ -52,7 +52,6 @@ class Link:
     dropped: int = 0
     data_bytes: int = 0
     data_packets: int = 0
-    backlog_max: int = 0
 
 
 class Wire:
@@ -83,7 +82,6 @@ class Wire:
         self.now_ns = 0
         self.rng = Random(seed)
         self.journal: list[str] = []
-        self.delivered: list[tuple[str, int]] = []
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._sequence = 0
         frame_ns = 4300 * 8_000_000_000 // rate_bps
@@ -277,7 +275,6 @@ class Wire:
         data = dscp in (DSCP["trimmable"], DSCP["trimmable_retransmit"], DSCP["no_trim"], DSCP["roce"])
         if data:
             backlog = max(0, link.data_free_ns - self.now_ns) * link.rate_bps // 8_000_000_000
-            link.backlog_max = max(link.backlog_max, backlog)
             trimmable = dscp in (DSCP["trimmable"], DSCP["trimmable_retransmit"])
             if link.trim_bytes and trimmable and backlog + len(frame) > link.trim_bytes:
                 frame, data = trim(frame, link.lasthop), False
