@@ -90,45 +90,33 @@ def readable(descriptor: int) -> bool:
     return bool(poll.poll(0))
 
 
-def test_a_client_beyond_the_limit_takes_the_place_of_the_one_that_was_silent_longest(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("waiting", [False, True])
+def test_a_client_beyond_the_limit_takes_the_place_of_the_silent_one_unless_all_wait(tmp_path, monkeypatch, waiting):
+    """The place of the one that was silent longest; one for which all others wait for answers is told so."""
     monkeypatch.setattr(servers, "CLIENTS_MAX", 3)
     driver, path = FakeDriver(), tmp_path / "s"
-    server = ControlServer(path, driver, pong, line_bytes_max=1000)
+    server = ControlServer(path, driver, (lambda request, reply: None) if waiting else pong, line_bytes_max=1000)
     (accept,) = driver.readers.values()
     clients = []
-    for _ in range(4):
+    for number in range(4):
         clients.append(ControlClient(path, timeout_s=5))
         accept()
+        if waiting and number < 3:
+            clients[-1].send("ping")
+            list(driver.readers.values())[-1]()
     assert len(driver.readers) == 1 + 3
-    with pytest.raises(ControlError, match=r"closed the connection|is gone"):
-        clients[0].call("ping")
-    assert answered(clients[3], driver) == "pong"
+    if waiting:
+        with pytest.raises(ControlError, match="3 clients are connected; close one first"):
+            clients[3].call("ping")
+    else:
+        with pytest.raises(ControlError, match=r"closed the connection|is gone"):
+            clients[0].call("ping")
+        assert answered(clients[3], driver) == "pong"
     for client in clients:
         client.close()
     server.close()
     assert driver.readers == {}
     assert not path.exists()
-
-
-def test_clients_beyond_the_limit_are_told_so_while_all_others_wait_for_answers(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(servers, "CLIENTS_MAX", 3)
-    driver, path = FakeDriver(), tmp_path / "s"
-    server = ControlServer(path, driver, lambda request, reply: None, line_bytes_max=1000)
-    (accept,) = driver.readers.values()
-    clients = []
-    for _ in range(3):
-        clients.append(ControlClient(path, timeout_s=5))
-        accept()
-        clients[-1].send("ping")
-        list(driver.readers.values())[-1]()
-    late = ControlClient(path, timeout_s=5)
-    accept()
-    assert len(driver.readers) == 1 + 3
-    with pytest.raises(ControlError, match="3 clients are connected; close one first"):
-        late.call("ping")
-    for client in (*clients, late):
-        client.close()
-    server.close()
 
 
 def test_clients_are_turned_away_while_no_descriptor_is_free_and_served_when_one_is(tmp_path) -> None:
