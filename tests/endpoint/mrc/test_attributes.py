@@ -235,36 +235,25 @@ def test_the_mpr_is_dynamic_only_if_both_ends_want_it(ours: bool, theirs: bool) 
     assert mprs == {9 if ours and theirs else 0}  # SETH byte 17: 0 if the dynamic MPR is off
 
 
-def test_a_larger_window_is_used_as_soon_as_a_sack_has_told_of_it() -> None:
-    bench, qp, peer = pair({"dynamic_mpr": True}, {"dynamic_mpr": True, "mpr": 1})
+@pytest.mark.parametrize(("first", "then", "before"), [(1, 10, 1), (8, 2, 512)])
+def test_a_larger_window_is_used_at_once_and_a_smaller_one_from_where_the_larger_one_ended(first, then, before) -> None:
+    """A SACK tells of it; so many packets have arrived before, and nothing is lost."""
+    bench, qp, peer = pair({"dynamic_mpr": True}, {"dynamic_mpr": True, "mpr": first})
     post(bench, qp, 64 * 32)
-    first = bench.writes()
-    assert len(first) == 128
-    peer.modify(None, bench.now_ns, mpr_dest=10)
-    bench.to_b(first[0])
+    sent = bench.writes()
+    assert len(sent) == first * 128
+    peer.modify(None, bench.now_ns, mpr_dest=then)
+    bench.to_b(*sent[:before])
+    if then < first:
+        bench.to_a(*bench.answers(Opcode.SACK))
+        assert bench.writes() == []  # 512 are under way, and 1024 were granted
     bench.wait(1)
-    bench.to_b(*first[1:])
+    bench.to_b(*sent[before:])
     sacks = bench.answers(Opcode.SACK)
     bench.to_a(*sacks)
-    arrived = (max(packet.seth.cack_psn for packet in sacks) - first[0].psn + 1) & 0xFFFFFF
+    arrived = (max(packet.seth.cack_psn for packet in sacks) - sent[0].psn + 1) & 0xFFFFFF
     assert arrived > 100
-    assert len(bench.writes()) == arrived + 1280 - 128
-
-
-def test_a_smaller_window_holds_from_where_the_larger_one_ended_and_loses_nothing() -> None:
-    bench, qp, peer = pair({"dynamic_mpr": True}, {"dynamic_mpr": True, "mpr": 8})
-    post(bench, qp, 64 * 32)
-    first = bench.writes()
-    assert len(first) == 1024
-    peer.modify(None, bench.now_ns, mpr_dest=2)
-    bench.to_b(*first[:512])
-    bench.to_a(*bench.answers(Opcode.SACK))
-    assert bench.writes() == []  # 512 are under way, and 1024 were granted
-    bench.to_b(*first[512:])
-    sacks = bench.answers(Opcode.SACK)
-    bench.to_a(*sacks)
-    arrived = (max(packet.seth.cack_psn for packet in sacks) - first[0].psn + 1) & 0xFFFFFF
-    assert len(bench.writes()) == arrived + 256 - 1024
+    assert len(bench.writes()) == arrived + (then - first) * 128
     assert peer.responder.out_of_window == 0
 
 
