@@ -44,8 +44,7 @@ def test_neither_key_nor_address_of_an_empty_write_is_checked(make: Callable[...
     for number, (place, rkey) in enumerate([(0, 0), ((1 << 64) - 1, 0xFFFFFFFF), (flow.target.va + (1 << 40), 7)]):
         flow.qp.post_write(number, None, -5, 0, place, rkey, immediate if number == 0 else None)
         flow.posted[number] = (0, 0, immediate if number == 0 else None)
-    run(flow.wire, flow)
-    flow.check()
+    flow.finish()
     assert flow.qp.state is flow.remote.state is QPState.RTS
 
 
@@ -56,8 +55,7 @@ def test_the_region_of_an_empty_write_may_be_gone_before_its_turn(make: Callable
     flow.qp.post_write(0, other, 0, 0, 0, 0)
     flow.posted[0] = (0, 0, None)
     flow.wire.transports["h0"].deregister_memory(other)
-    run(flow.wire, flow)
-    flow.check()
+    flow.finish()
 
 
 @BOTH
@@ -107,8 +105,7 @@ def test_an_empty_immediate_waits_for_what_was_posted_before(make: Callable[...,
         flow.poll()
         assert made.now_ns < 10_000 * made.base_rtt_ns
     assert flow.sink[:4096] == flow.source[:4096]
-    run(made, flow)
-    flow.check()
+    flow.finish()
 
 
 @BOTH
@@ -129,8 +126,7 @@ def test_a_thousand_empty_writes_need_no_window(make: Callable[..., Wire]) -> No
     flow = Flow(make())
     for number in range(1000):
         flow.post(0, immediate=number if number % 3 == 0 else None)
-    run(flow.wire, flow)
-    flow.check()
+    flow.finish()
     assert flow.wire.now_ns < 100 * flow.wire.base_rtt_ns
 
 
