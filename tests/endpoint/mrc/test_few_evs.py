@@ -22,10 +22,7 @@ def busy(evs_per_plane: int, rate_bps: int) -> tuple[Wire, Flow]:
 
 def goodput(wire: Wire, flow: Flow, round_trips: int, rate_bps: int) -> float:
     """Payload that arrives in the next round trips, as a share of what all planes carry."""
-    before, began_ns = flow.remote.responder.received_bytes, wire.now_ns
-    wire.run(began_ns + round_trips * wire.base_rtt_ns)
-    line = PLANES * rate_bps * (wire.now_ns - began_ns) / 8e9 * 4096 / 4234
-    return float((flow.remote.responder.received_bytes - before) / line)
+    return flow.goodput_bps(wire.now_ns + round_trips * wire.base_rtt_ns) / (PLANES * rate_bps * 4096 / 4234)
 
 
 def under_loss(evs_per_plane: int, loss: float, rate_bps: int = 10 * GBPS) -> tuple[float, float]:

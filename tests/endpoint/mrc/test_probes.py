@@ -158,25 +158,19 @@ def test_a_port_that_is_switched_off_is_left_peers_are_told_and_the_others_keep_
     flow = Flow(wire, size=1 << 20)
     flow.keep_posted(65_536, 64, 10_000 * wire.base_rtt_ns)
     wire.run(50 * wire.base_rtt_ns)
-
-    def goodput(round_trips: int) -> float:
-        before, began_ns = flow.remote.responder.received_bytes, wire.now_ns
-        wire.run(began_ns + round_trips * wire.base_rtt_ns)
-        return float(flow.remote.responder.received_bytes - before) / (wire.now_ns - began_ns)
-
-    whole = goodput(100)
+    measured_ns = 100 * wire.base_rtt_ns
+    whole = flow.goodput_bps(wire.now_ns + measured_ns)
     nic, peer = wire.transports["h0"], wire.transports["h1"]
     nic.enable_port(2, False, wire.now_ns)
     wire.run(wire.now_ns + 20 * wire.base_rtt_ns)
     assert peer.peers.named("h0").ports & 0b1111 == 0b1101
-    assert goodput(100) == pytest.approx(whole * 3 / 4, rel=0.02)
     sent = nic.ports.by_number[2].tx_packets
-    goodput(20)
+    assert flow.goodput_bps(wire.now_ns + measured_ns) == pytest.approx(whole * 3 / 4, rel=0.02)
     assert nic.ports.by_number[2].tx_packets == sent
     nic.enable_port(2, True, wire.now_ns)
     wire.run(wire.now_ns + 50 * wire.base_rtt_ns)
     assert peer.peers.named("h0").ports & 0b1111 == 0b1111
-    assert goodput(100) == pytest.approx(whole, rel=0.02)
+    assert flow.goodput_bps(wire.now_ns + measured_ns) == pytest.approx(whole, rel=0.02)
 
 
 @pytest.mark.parametrize("carrier_first", [True, False])
@@ -190,10 +184,7 @@ def test_a_port_is_up_only_with_carrier_and_permission(carrier_first: bool) -> N
     for step, value in ((nic.enable_port, True), (nic.port_changed, True)):
         step(3, value, 0)
         assert port.up is (step == nic.port_changed)
-    causes = []
-    while (event := nic.next_event()) is not None:
-        if event.kind == "plane":
-            causes.append(event.fields["cause"])
+    causes = [event.fields["cause"] for event in iter(nic.next_event, None) if event.kind == "plane"]
     assert causes == (["carrier", "carrier"] if carrier_first else ["admin", "carrier"])
 
 

@@ -363,9 +363,7 @@ def test_without_loss_and_collisions_the_baseline_reaches_95_percent_of_mrcs_goo
         end_ns = 400_000
         flow.keep_posted(size, 16, end_ns)
         wire_.run(100_000)
-        start = flow.remote.responder.received_bytes
-        wire_.run(end_ns)
-        return float((flow.remote.responder.received_bytes - start) * 8_000_000_000 / (end_ns - 100_000))
+        return flow.goodput_bps(end_ns)
 
     mrc = goodput(Wire(planes=4, rate_bps=10 * GBPS))
     roce = goodput(roce_wire())

@@ -101,6 +101,12 @@ class Flow:
 
         top_up()
 
+    def goodput_bps(self, until_ns: int) -> float:
+        """The payload that arrives from now until then, in bits per second."""
+        before, began_ns = self.remote.responder.received_bytes, self.wire.now_ns
+        self.wire.run(until_ns)
+        return float((self.remote.responder.received_bytes - before) * 8e9 / (until_ns - began_ns))
+
     def finish(self, round_trips: int = 20_000) -> None:
         """Run until everything has completed, for so many base round trips at most, and check it."""
         run(self.wire, self, round_trips=round_trips)
