@@ -40,10 +40,7 @@ print(FORM.compiled, codec.IN_C, hashlib.sha256(told.encode()).hexdigest())
 
 def seen(endpoint: Endpoint) -> list[Any]:
     """What has become of the endpoint, to be compared with another's."""
-    events = []
-    while (event := endpoint.next_event()) is not None:
-        events.append(event)
-    return [endpoint.counters(), events, endpoint.next_timer_ns()]
+    return [endpoint.counters(), list(iter(endpoint.next_event, None)), endpoint.next_timer_ns()]
 
 
 def life(seed: int, count: int, **settings: Any) -> list[Any]:

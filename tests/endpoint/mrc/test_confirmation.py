@@ -141,10 +141,7 @@ def test_a_repair_ends_with_the_transport_acknowledgement_of_what_was_lost() -> 
     bench.to_b(*bench.writes())
     bench.to_a(*bench.answers(ACK))  # the SACK is lost
     assert [done.status for done in bench.completions()] == [SUCCESS]
-    kinds = []
-    while (event := bench.a.next_event()) is not None:
-        kinds.append(event.kind)
-    assert "repair" in kinds
+    assert "repair" in [event.kind for event in iter(bench.a.next_event, None)]
     assert requester.retry._asked == 0
 
 

@@ -76,9 +76,7 @@ def test_a_destroyed_qp_gives_its_room_back_and_no_completions() -> None:
 
 def test_state_changes_are_events() -> None:
     bench = Bench()
-    events = []
-    while (event := bench.a.next_event()) is not None:
-        events.append((event.kind, event.fields["old"], event.fields["new"]))
+    events = [(event.kind, event.fields["old"], event.fields["new"]) for event in iter(bench.a.next_event, None)]
     assert events == [("qp", "reset", "init"), ("qp", "init", "rtr"), ("qp", "rtr", "rts")]
 
 
