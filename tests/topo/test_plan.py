@@ -402,38 +402,14 @@ def test_a_port_of_8_tbps_is_read_and_more_is_refused_with_its_line(tmp_path: Pa
     assert str(refused.value).startswith(f"{file}:7: links.host_rate_bps is 9000000000000; it must be")
 
 
+def other(line: str, new: str, text: str = LEAF_SPINE) -> str:
+    assert line + "\n" in text
+    return text.replace(line + "\n", new + "\n", 1)
+
+
 FAT = fat_tree(128, 16, (4, 4, 4, 4, 8))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line", "rule"),
-    [
-        ("Podsize 16", "Podsize 24", 3, "Podsize must divide Nodes, 128 (got 24)"),
-        ("Radix_Down 8", "Radix_Down 4", 17, "a core must reach all 8 pods (got 4)"),
-        ("Bundle 1", "Bundle 2", 18, "Bundle must be 1"),
-        ("Tier 2\nDownlink_speed_Gbps 100", "Tier 2\nDownlink_speed_Gbps 50", 15, "must be tier 1's, 100 (got 50)"),
-        ("Latency_ns 1000\nRadix_Down 8", "Latency_ns 900\nRadix_Down 8", 16, "must take 1000 ns"),
-        ("Radix_Down 4\nRadix_Up 4\nTier 2", "Radix_Down 4\nTier 2", 9, "tier 1 must have radix_up"),
-    ],
-)
-def test_the_line_that_no_fat_tree_can_have_is_named(tmp_path: Path, old: str, new: str, line: int, rule: str) -> None:
-    assert old in FAT
-    file = write(tmp_path, FAT.replace(old, new))
-    with pytest.raises(PlanError) as refused:
-        load_plan(file)
-    assert str(refused.value).startswith(f"{file}:{line}: ")
-    assert rule in str(refused.value)
-
-
-def without(line: str) -> str:
-    assert line + "\n" in LEAF_SPINE
-    return LEAF_SPINE.replace(line + "\n", "")
-
-
-def other(line: str, new: str) -> str:
-    assert line + "\n" in LEAF_SPINE
-    return LEAF_SPINE.replace(line + "\n", new + "\n", 1)
-
+TIER_2 = "Tier 2\nDownlink_speed_Gbps"
+LATENCY = "Latency_ns {}\nRadix_Down 8"
 
 BAD = [
     (other("Tiers 2", "Tiers 4"), 3, "Tiers must be 2 or 3 (got 4)"),
@@ -449,10 +425,16 @@ BAD = [
     (other("Radix_Up 2", "Radix_Up"), 9, "a line must be NAME NUMBER (got 'Radix_Up')"),
     (other("Switch_Latency_ns 300", "Radix_Down 8"), 11, "Radix_Down must be given once; line 8 has it already"),
     (other("Tier 1", "Tier 2"), 14, "tiers must be numbered from 0 in order (got 2)"),
-    (without("Radix_Up 2"), 6, "tier 0 must have radix_up"),
-    (without("Nodes 32"), 17, "the file must have Nodes"),
+    (LEAF_SPINE.replace("Radix_Up 2\n", ""), 6, "tier 0 must have radix_up"),
+    (LEAF_SPINE.replace("Nodes 32\n", ""), 17, "the file must have Nodes"),
     ("", 0, "the file must have Nodes"),
     (LEAF_SPINE + "Radix_Up 2\n", 19, "the upper tier must have no Radix_Up"),
+    (other("Podsize 16", "Podsize 24", FAT), 3, "Podsize must divide Nodes, 128 (got 24)"),
+    (other("Radix_Down 8", "Radix_Down 4", FAT), 17, "a core must reach all 8 pods (got 4)"),
+    (other("Bundle 1", "Bundle 2", FAT), 18, "Bundle must be 1"),
+    (other(f"{TIER_2} 100", f"{TIER_2} 50", FAT), 15, "must be tier 1's, 100 (got 50)"),
+    (other(LATENCY.format(1000), LATENCY.format(900), FAT), 16, "must take 1000 ns"),
+    (other("Radix_Up 4\nTier 2", "Tier 2", FAT), 9, "tier 1 must have radix_up"),
 ]
 
 
