@@ -200,6 +200,7 @@ CASES: dict[str, tuple[Case, str]] = {
         written("f.topo", "Nodes " + "1" * 50_000, "topo", "show", "{file}"),
         "Nodes must be a whole number",
     ),
+    "a plan that is missing": (words("up", "no/such.toml"), "plan file no/such.toml: no such file"),
     "a plan of brackets": (written("deep.toml", "a = " + DEEP, "topo", "show", "{file}"), "deep.toml"),
     "an unknown option of compile": (words("compile", "--bogus"), "--bogus"),
     "a cluster of nonsense": (words("sweep", "smoke", "--cluster", "nonsense://x"), "--cluster"),

@@ -163,24 +163,6 @@ def test_paths_decode_the_list_hop_by_hop_and_as_json_list_every_ev(capsys):
     assert [hop["switch"] for hop in rows[0]["hops"]] == ["p0l0", "p0s0", "p0l2"]
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [(("topo", "show", "huge"), "no plan 'huge': shipped are"), (("up", "no/such.toml"), "plan file no/such.toml")],
-)
-def test_what_cannot_be_is_refused_on_stderr_with_status_two(capsys, words, complaint):
-    status, out, err = run(capsys, *words)
-    assert status == 2
-    assert out == ""
-    assert complaint in err
-
-
-def test_draw_writes_an_svg_file(capsys, tmp_path):
-    target = tmp_path / "lab.svg"
-    status, out, _ = run(capsys, "topo", "draw", "lab", "-o", str(target), "--path", "h1", "h5")
-    assert (status, out) == (0, f"wrote {target}\n")
-    assert ElementTree.parse(target).getroot().tag.endswith("svg")
-
-
 def test_a_mixed_plan_is_announced_as_what_it_is():
     plain, mixed = load_plan("tiny"), load_plan("tiny", {"switches.p0s1": "linux", "switches.p1l0": "linux"})
     assert switch_words(plain) == "8 embedded switches"

@@ -144,7 +144,7 @@ def test_a_command_prints_what_is_there(words: str, check, plan: Plan, file: str
     check(plan, capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("words", ["topo draw {} -o {}", "graph {} -o {}"])
+@pytest.mark.parametrize("words", ["topo draw {} -o {} --path h0 h7", "graph {} -o {}"])
 def test_a_picture_has_every_node(words: str, plan: Plan, file: str, tmp_path: Path, capsys: Capture) -> None:
     picture = tmp_path / "picture.svg"
     assert cli.main(words.format(file, picture).split()) == 0
