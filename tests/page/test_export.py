@@ -79,6 +79,8 @@ def test_the_file_opens_from_disk_and_shows_the_last_event(run: Path, shown, tmp
     assert told["t_ns"] == recorded.end_ns
     assert told["steps"] == len(recorded.kind("step"))
     assert told["lines"] == len(recorded.lines)
+    opened.value("lab.player.go(3e9)")
+    assert opened.value("JSON.stringify(lab.picture(0)) === JSON.stringify(lab.picture(1))")
 
 
 def test_a_replay_opens_where_the_first_fault_is_about_to_happen(run: Path, shown, tmp_path: Path) -> None:

@@ -253,6 +253,9 @@ def test_a_race_has_the_journals_of_each_run_alone(tmp_path: Path) -> None:
             if run.options["transport"] == name
         ]
         assert told(raced) == told(alone)
+        last = [{at: rows[-1]["ports"] for at, rows in run.switch_samples.items()} for run in (raced, alone)]
+        assert last[0] == last[1]
+        assert max(len(samples) for samples in raced.switch_samples.values()) > 4
 
 
 def test_sigterm_ends_both_runs_of_a_race_and_both_are_judged(tmp_path: Path) -> None:
@@ -276,21 +279,6 @@ def told(run: Run) -> list[dict[str, object]]:
     """All but the runner's process id, how it was called, and what a page wants to know of switches and packets."""
     others = ("process", "options", "sampled", "memory")
     return [line for line in run.lines if line["kind"] not in others and "device" not in line]
-
-
-def test_the_same_run_without_a_viewer_has_the_same_journal(tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn")
-    words = ["smoke", "--world", "simulated", "--seed", "5", "--until", "3"]
-    with going_on(tmp_path / "with", *words) as (_, process):
-        assert process.stdout is not None
-        process.stdout.read()
-    plain = [sys.executable, "-m", "cli", "run", *words, "--plain", "--runs", str(tmp_path / "without")]
-    subprocess.run(plain, cwd=ROOT, capture_output=True, check=False, timeout=120)
-    with_page, without = (Run.open(find(tmp_path / name, "latest")) for name in ("with", "without"))
-    assert told(with_page) == told(without)
-    last = [{name: rows[-1]["ports"] for name, rows in run.switch_samples.items()} for run in (with_page, without)]
-    assert last[0] == last[1]
-    assert max(len(samples) for samples in with_page.switch_samples.values()) > 4
 
 
 def test_packets_of_the_log_move_and_a_trimmed_one_goes_under_the_microscope(page: Open, tmp_path: Path) -> None:

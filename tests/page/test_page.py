@@ -212,13 +212,6 @@ def test_every_plan_is_drawn_within_its_canvas_and_without_overlap(shown: Shown,
             assert apart_x >= one["w"] + other["w"] or apart_y >= one["h"] + other["h"]
 
 
-def test_two_runs_race_on_one_slider(run: Path, shown: Shown) -> None:
-    opened = shown(replay_view([run, run]))
-    opened.value("lab.player.go(3e9)")
-    assert opened.value("JSON.stringify(lab.picture(0)) === JSON.stringify(lab.picture(1))")
-    assert opened.value("lab.picture(1).steps") > 0
-
-
 def test_a_viewer_comes_back_after_the_server_was_killed(run: Path, page: Open) -> None:
     view = replay_view([run])
     growing = run.parent / "growing"  # a run without a verdict goes on: the page stays connected

@@ -276,17 +276,6 @@ def test_the_token_is_in_no_command_line_and_no_file(served: Served) -> None:
         assert path.is_socket() or token not in path.read_bytes()
 
 
-def test_many_viewers_are_served_and_one_that_never_reads_holds_up_nobody(served: Served) -> None:
-    idle = [socket.create_connection(("127.0.0.1", served.port), timeout=5) for _ in range(20)]
-    for connection in idle:
-        connection.sendall(f"GET {served.path}scene.json HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n\r\n".encode())
-    begun_s = time.monotonic()
-    assert served.ask("GET", served.path + "scene.json")[0] == 200
-    assert time.monotonic() - begun_s < 20
-    for connection in idle:
-        connection.close()
-
-
 def test_a_folder_that_the_server_could_not_read_is_named_at_once(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir(mode=0o755)
     tmp_path.chmod(0o755)
