@@ -344,24 +344,12 @@ def test_without_a_part_the_others_carry_more(plan: Plan, part: set[str], load: 
     assert loads.without(frozenset(part))[0] == pytest.approx(load)
 
 
-@pytest.mark.parametrize(
-    ("refuse", "said"),
-    [
-        (
-            lambda plan: places.check_room(plan, places.shifted(plan, 4), "x"),
-            "x needs room .* would carry 2 times its rate",
-        ),
-        (lambda plan: places.check_spare(plan, ["p1l0-p1s0"], "x"), None),  # of even planes the first stands for all
-        (lambda plan: places.check_spare(plan, ["p0l0-p0s0"], "x"), None),
-    ],
-)
-def test_a_fabric_without_room_is_refused_by_the_link(refuse: Callable[[Plan], None], said: str | None) -> None:
+def test_a_fabric_without_room_is_refused_by_the_link() -> None:
     plan = even(4, 2)
-    if said is None:
-        refuse(plan)
-        return
-    with pytest.raises(ValueError, match=said):
-        refuse(plan)
+    with pytest.raises(ValueError, match=r"x needs room .* would carry 2 times its rate"):
+        places.check_room(plan, places.shifted(plan, 4), "x")
+    for link in ("p1l0-p1s0", "p0l0-p0s0"):  # of even planes the first stands for all
+        places.check_spare(plan, [link], "x")
 
 
 PLAN = load_plan("lab")
