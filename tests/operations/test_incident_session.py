@@ -36,22 +36,15 @@ def asked(opened: IncidentSession, line: str) -> dict[str, Any]:
     return opened.do(*parse(line), line)
 
 
-QUICK = ("dead-cable", "one-way-loss", "missing-entry")
-"""Kinds whose recorded path is run each time; all of them are run at every level by the slow tests."""
-
-
-@pytest.mark.parametrize("kind", QUICK)
-def test_the_recorded_path_of_a_kind_shows_it(kind: str, tmp_path: Path) -> None:
-    with session(hiding(one_of(kind)), tmp_path) as opened:
-        shows(opened, kind)
-
-
 @pytest.mark.parametrize(("level", "kind"), [(level, kind.name) for level in LEVELS for kind in kinds_of(level)])
 def test_recorded_paths_show_every_kind_at_every_level(level: int, kind: str, tmp_path: Path) -> None:
     """Incidents as they are drawn, with other faults, oddities and the losses that a level allows."""
     incident = drawn_with(kind, level)
+    hidden = next(one for one in incident.hidden if one.kind == kind)
+    lines = solving.commands(incident.plan, hidden)
     with session(incident, tmp_path, CALLED_S) as opened:
-        shows(opened, kind)
+        found = solving.shown_by(incident.plan, incident.tickets, lambda line: asked(opened, line), lines)
+    assert kind in {one.kind for one in found if one.component in components(hidden)}, (hidden, found)
 
 
 def test_programs_of_ones_own_need_real_links(tmp_path: Path) -> None:
@@ -60,15 +53,6 @@ def test_programs_of_ones_own_need_real_links(tmp_path: Path) -> None:
         pytest.raises(ValueError, match=r"exec h0: only an incident on real links \(--world emulated\)"),
     ):
         asked(opened, "exec h0 -- true")
-
-
-def shows(opened: IncidentSession, kind: str) -> None:
-    """Run the recorded commands of the hidden fault of this kind, and look for it in their answers."""
-    incident = opened.incident
-    hidden = next(one for one in incident.hidden if one.kind == kind)
-    lines = solving.commands(incident.plan, hidden)
-    found = solving.shown_by(incident.plan, incident.tickets, lambda line: asked(opened, line), lines)
-    assert kind in {one.kind for one in found if one.component in components(hidden)}, (hidden, found)
 
 
 def test_what_has_not_begun_changes_no_answer_and_no_file(tmp_path: Path) -> None:
