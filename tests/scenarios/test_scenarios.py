@@ -78,14 +78,13 @@ def test_a_seed_repeats_its_schedule_another_differs_and_nothing_to_draw_from_is
 def test_the_scenario_grows_with_its_phase_and_uses_every_plane() -> None:
     scenario = library.find("flap-trace@hours")
     plan = load_plan(scenario.plan)
-    setting = Setting(plan, "mrc", 1, {phase.name: phase.seconds for phase in scenario.phases})
-    flaps = scenario.timeline(setting)
+    flaps = scenario.timeline(setting(scenario, plan, 1))
     assert len(flaps) == pytest.approx(4.2 * 250, rel=0.1)
     assert {flap.target[1] for flap in flaps} == {str(plane) for plane in range(plan.planes)}
 
 
-def setting_of(plan: Plan, seed: int) -> Setting:
-    return Setting(plan, "mrc", seed, {phase.name: phase.seconds for phase in cold_start.SCENARIO.phases})
+def setting(scenario: Scenario, plan: Plan, seed: int) -> Setting:
+    return Setting(plan, "mrc", seed, {phase.name: phase.seconds for phase in scenario.phases})
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -93,7 +92,8 @@ def test_every_leaf_has_a_dead_link_and_no_link_is_dead_twice(name: str) -> None
     plan = SMALL[name]
     cables = {frozenset((link.a.node.name, link.b.node.name)) for link in links(plan)}
     for seed in range(1, 9):
-        dead = [frozenset(fault.target.split("-")) for fault in cold_start.timeline(setting_of(plan, seed))]
+        faults = cold_start.timeline(setting(cold_start.SCENARIO, plan, seed))
+        dead = [frozenset(fault.target.split("-")) for fault in faults]
         assert len(set(dead)) == len(dead)
         assert set(dead) <= cables
         assert {one.name for one in plan.switches() if one.role == "leaf"} <= {end for one in dead for end in one}
@@ -103,13 +103,13 @@ def test_every_leaf_has_a_dead_link_and_no_link_is_dead_twice(name: str) -> None
 def test_a_path_of_the_journal_crosses_the_links_that_it_has_in_the_plan(name: str) -> None:
     """Also where two leaves are wired to each other, and where a core lies between two spines."""
     plan = SMALL[name]
-    setting = setting_of(plan, 1)
+    own = setting(cold_start.SCENARIO, plan, 1)
     for other in plan.hosts():
         for path in paths(plan, Host(0), other) if other.index else ():
             key = PathKey("h0", other.name, path.plane, path.via or "local", path.ev, 1)
             names = [switch.name for switch in path.switches]
-            assert places.crossed(setting, key) == names[1:-1]
-            assert places.crossed_links(setting, key) == [frozenset(ends) for ends in pairwise(names)]
+            assert places.crossed(own, key) == names[1:-1]
+            assert places.crossed_links(own, key) == [frozenset(ends) for ends in pairwise(names)]
 
 
 @pytest.mark.parametrize("name", TRANSPORTS)
@@ -138,8 +138,7 @@ class Drain:
 
     @property
     def setting(self) -> Setting:
-        lengths = {phase.name: phase.seconds for phase in library.find("maintenance").phases}
-        return Setting(load_plan(self.plan), "mrc", 7, lengths)
+        return setting(library.find("maintenance"), load_plan(self.plan), 7)
 
 
 TWO_TIERS = Drain("tiny", "p1s0", ("h0", "h3"), "p1s0")
@@ -186,10 +185,6 @@ def test_every_host_must_keep_off_the_drained_spine(made_up, drain, hosts, back_
 
 def test_without_a_drain_nothing_is_known(made_up: Callable[..., Run]) -> None:
     assert maintenance.drained(TWO_TIERS.setting)(made_up()).holds is None
-
-
-def setting(scenario: Scenario, plan: Plan, seed: int) -> Setting:
-    return Setting(plan, "mrc", seed, {phase.name: phase.seconds for phase in scenario.phases})
 
 
 @pytest.mark.parametrize("short", [False, True])
@@ -353,7 +348,7 @@ def test_a_fabric_without_room_is_refused_by_the_link() -> None:
 
 
 PLAN = load_plan("lab")
-SETTING = Setting(PLAN, "mrc", 3, {phase.name: phase.seconds for phase in job.SCENARIO.phases})
+SETTING = setting(job.SCENARIO, PLAN, 3)
 
 
 def test_both_jobs_are_the_same_but_for_name_and_phase_and_fit_into_their_phases():
