@@ -6,8 +6,9 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -171,20 +172,12 @@ WORDS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Done:
+def lab(runs: Path, *words: str) -> CompletedProcess[str]:
     """A command of `./lab incident`, carried out in this process."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def lab(runs: Path, *words: str) -> Done:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main(["incident", *words, "--runs", str(runs)])
-    return Done(status, out.getvalue(), err.getvalue())
+    return CompletedProcess(words, status, out.getvalue(), err.getvalue())
 
 
 def keeper(folder: Path) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from cli.main import main
 from operations.incident.draw import draw
-from operations.incident.openrca import instruction, scoring_points
+from operations.incident.openrca import BEGIN, instruction, scoring_points
 
 COMPONENT = r"The (?:\d+-th|only) predicted root cause component is ([^\n]+)"
 REASON = r"The (?:\d+-th|only) predicted root cause reason is ([^\n]+)"
@@ -23,8 +23,6 @@ def test_the_scoring_points_are_the_truth_in_the_words_of_the_evaluation(level: 
 
 
 def test_the_question_offers_every_reason_and_does_not_name_the_answer(tmp_path) -> None:
-    from operations.incident.openrca import BEGIN
-
     incident = draw(4, 3)
     (hidden,) = incident.hidden
     question = instruction(incident, BEGIN)
