@@ -252,13 +252,9 @@ def test_the_charts_are_drawn_again_when_their_canvas_was_cleared(run: Path, sho
 def test_the_microscope_of_an_exported_file_asks_no_server(run: Path, shown) -> None:
     opened = shown([run])
     start = opened.value("lab.lanes[0].record.start")
-    path = {
-        "t_ns": start + S, "kind": "packet", "packet": 8, "src": "h0", "dst": "h3", "ev": 0xC000, "op": "WRITE_ONLY",
-    }  # fmt: skip
-    path |= {"bytes": 1200, "bytes_in": 1200, "psn": 5, "qpn": 17, "payload": 1024, "va": 0, "port_in": None}
-    path |= {"queued_ns": None, "trimmed": False}
-    sent = {**path, "node": "h0", "to": "p0l0", "fate": "sent", "arrives_ns": start + S + 5}
-    came = {**path, "t_ns": start + S + MS, "node": "h3", "to": None, "fate": "received", "arrives_ns": None}
+    path = {"port_in": None, "payload": 1024, "va": 0, "trimmed": False}
+    sent = {**packet(start + S, start + S + 5), **path, "node": "h0", "to": "p0l0"}
+    came = {**packet(start + S + MS, None, "received"), **path, "node": "h3", "to": None}
     opened.value(f"(lab.player.go(0), lab.lanes[0].record.add({json.dumps([sent, came])}))")
     opened.value("(lab.choice.find('h0 h3', lab.lanes[0].scene), lab.changed())")
     opened.page.click("[data-key=next]")
