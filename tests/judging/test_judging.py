@@ -1,6 +1,5 @@
 """Checks, numbers and verdicts of made-up runs whose truth is known, at the edges of arithmetic as well."""
 
-import json
 import operator
 import re
 import sys
@@ -15,12 +14,11 @@ from cli import main as cli
 from judging import checks, evidence, units
 from judging.checks import check
 from judging.journal import scan
-from judging.judge import judge, verdict_of
+from judging.judge import verdict_of
 from judging.measures import completions, counters, flows, goodput, paths, planes, recovery, steps
 from judging.reports import comparison, tables
 from judging.reports.figures import figures, write_csv
 from judging.run import Run, Span, fault_spans
-from judging.story import Story
 from judging.verdict import Finding, conclude
 from running.directory import find
 from running.view import port_rows
@@ -82,14 +80,6 @@ def test_a_check_that_raises_anything_is_unknown_and_its_line_is_named(made_up: 
     assert re.fullmatch(
         r"could not be judged: (AttributeError: .*|SystemExit: 0) at test_judging\.py:\d+", found.reason
     )
-
-
-def test_a_verdict_is_written_although_a_check_raises(made_up: Build, tmp_path) -> None:
-    (tmp_path / "journal").mkdir()
-    lines = (json.dumps(line) + "\n" for line in made_up().lines)
-    (tmp_path / "journal" / "all.jsonl").write_text("".join(lines))
-    judge(tmp_path, [of_nothing(None)], Story("Made up", ""))
-    assert json.loads((tmp_path / "verdict.json").read_text())["verdict"] == "unknown"
 
 
 def test_an_interrupted_run_is_unknown(made_up: Build) -> None:
