@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -157,9 +158,8 @@ def test_a_rank_whose_peer_is_killed_can_leave(
     environment = ["env", *(f"{name}={value}" for name, value in given.items())]
     directory = RunDirectory.create(tmp_path, "nccl", 1)
     choice = replace(transport("mrc"), settings=settings)
-    made = SimulatedWorld(load_plan("tiny"), choice, 1, directory, lambda text: None)
     victim, statuses = int(death[0]), []
-    try:
+    with closing(SimulatedWorld(load_plan("tiny"), choice, 1, directory, lambda text: None)) as made:
         for number, dies in enumerate((death, "-")):
             made.wait_until(made.now_ns() + SECOND)
             (folder := tmp_path / str(number)).mkdir()
@@ -170,8 +170,6 @@ def test_a_rank_whose_peer_is_killed_can_leave(
             ]
             made.wait_until(made.now_ns() + 700 * SECOND)
             statuses.append([process.poll() for process in processes])
-    finally:
-        made.close()
     said = (directory.path / "logs" / f"h{1 - victim}-0.log").read_text()
     assert statuses == [[4, -9] if victim else [-9, 4], [0, 0]], said
     assert ends in said

@@ -6,8 +6,11 @@ import os
 import select
 import socket
 import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,8 +34,7 @@ def pages_written(program: str, folder: Path) -> list[list[str]]:
     """What rank 0 and rank 1 of `stepped.c` say."""
     folder.mkdir()
     directory = RunDirectory.create(folder, "stepped", 1)
-    made = SimulatedWorld(load_plan("tiny"), transport("mrc"), 1, directory, lambda text: None)
-    try:
+    with closing(SimulatedWorld(load_plan("tiny"), transport("mrc"), 1, directory, lambda text: None)) as made:
         made.wait_until(2 * SECOND)
         given = sdk.environment(sdk.library())
         environment = ["env", *(f"{name}={value}" for name, value in given.items())]
@@ -41,8 +43,6 @@ def pages_written(program: str, folder: Path) -> list[list[str]]:
         made.wait_until(60 * SECOND)
         logs = [(directory.path / "logs" / f"h{rank}.log").read_text() for rank in range(2)]
         assert [process.poll() for process in processes] == [0, 0], logs[0][-300:] + logs[1][-300:]
-    finally:
-        made.close()
     for log in logs:
         assert log.startswith("libmrc: warning: virtual time: this program's clocks and sleeps are the lab's")
     return [[line for line in log.splitlines() if not line.startswith("libmrc")] for log in logs]
@@ -138,39 +138,36 @@ def opened(number: int) -> bytes:
     return json.dumps({"id": number, "ok": True, "result": result}).encode()
 
 
+@contextmanager
+def by_hand(program: str) -> Iterator[tuple[socket.socket, subprocess.Popen[bytes]]]:
+    """A program in virtual time whose agent is the test: the agent's end of the socket, and the process."""
+    agent, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    agent.settimeout(60)
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    environment = {**os.environ, uverbs.STEPPED: f"{theirs.fileno()}:h0"}
+    with agent, theirs, subprocess.Popen([program], pass_fds=[theirs.fileno()], env=environment, **pipes) as process:
+        try:
+            yield agent, process
+        finally:
+            process.kill()
+
+
 def test_a_thread_that_sleeps_does_not_touch_a_nic_that_another_still_opens(tmp_path: Path) -> None:
     source = tmp_path / "opening.c"
     source.write_text(OPENING)
     program = compiled(source, tmp_path)
-    agent, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    agent.settimeout(60)
-    environment = {**os.environ, uverbs.STEPPED: f"{theirs.fileno()}:h0"}
-    with agent, theirs:
-        process = subprocess.Popen(
-            [program],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=[theirs.fileno()],
-            env=environment,
-        )
-        try:
-            opening = json.loads(agent.recv(uverbs.MESSAGE_BYTES_MAX))
-            assert opening["op"] == "open"
-            assert uverbs.unpack_wait(agent.recv(uverbs.MESSAGE_BYTES_MAX)) == (0, None)
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write(b"x")
-            process.stdin.flush()
-            heard, _, _ = select.select([agent.fileno(), process.stdout.fileno()], [], [], 60)
-            assert heard == [process.stdout.fileno()], (
-                "the sleep went through the NIC, whose answer another thread awaits"
-            )
-            agent.send(opened(opening["id"]))
-            _, errors = process.communicate(timeout=60)
-        finally:
-            process.kill()
-            process.wait()
+    with by_hand(program) as (agent, process):
+        opening = json.loads(agent.recv(uverbs.MESSAGE_BYTES_MAX))
+        assert opening["op"] == "open"
+        assert uverbs.unpack_wait(agent.recv(uverbs.MESSAGE_BYTES_MAX)) == (0, None)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"x")
+        process.stdin.flush()
+        heard, _, _ = select.select([agent.fileno(), process.stdout.fileno()], [], [], 60)
+        assert heard == [process.stdout.fileno()], "the sleep went through the NIC, whose answer another thread awaits"
+        agent.send(opened(opening["id"]))
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors.decode()
 
 
@@ -204,13 +201,10 @@ def test_a_thread_that_waits_for_events_does_not_hold_up_the_others(tmp_path: Pa
     (source := tmp_path / "listening.c").write_text(LISTENING)
     given = [f"{name}={value}" for name, value in sdk.environment(sdk.library()).items()]
     directory = RunDirectory.create(tmp_path, "stepped", 1)
-    made = SimulatedWorld(load_plan("tiny"), transport("mrc"), 1, directory, lambda text: None)
-    try:
+    with closing(SimulatedWorld(load_plan("tiny"), transport("mrc"), 1, directory, lambda text: None)) as made:
         process = made.spawn("h0", ["env", *given, compiled(source, tmp_path)], "h0")
         made.wait_until(SECOND)
         assert process.poll() == 0
-    finally:
-        made.close()
 
 
 RIVALS = """
@@ -252,16 +246,8 @@ def test_of_two_threads_that_open_the_nic_at_once_one_has_it(tmp_path: Path) -> 
     source = tmp_path / "rivals.c"
     source.write_text(RIVALS)
     program = compiled(source, tmp_path, "-g", "-O1", "-fsanitize=thread")
-    agent, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    agent.settimeout(60)
-    environment = {**os.environ, uverbs.STEPPED: f"{theirs.fileno()}:h0"}
-    with agent, theirs:
-        process = subprocess.Popen([program], stderr=subprocess.PIPE, pass_fds=[theirs.fileno()], env=environment)
-        try:
-            agent.send(opened(json.loads(agent.recv(uverbs.MESSAGE_BYTES_MAX))["id"]))
-            _, errors = process.communicate(timeout=60)
-        finally:
-            process.kill()
-            process.wait()
+    with by_hand(program) as (agent, process):
+        agent.send(opened(json.loads(agent.recv(uverbs.MESSAGE_BYTES_MAX))["id"]))
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors.decode()
     assert "a process in virtual time opens its NIC once" in errors.decode()
