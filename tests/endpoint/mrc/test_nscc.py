@@ -18,6 +18,7 @@ switches trim. By the published rules then (a = 1, b = 0.75):
 No number below is taken from the code under test.
 """
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -36,8 +37,8 @@ AFTER_40_TRIMS = FULL - 40 * 4096  # 61,160
 def make(
     *, trimming: bool = True, peer_rtt_ns: int = BASE, jitter_ns: int = 0, losses_shrink: bool = False, **config: float
 ) -> Nscc:
-    path = PathTraits(peer_rtt_ns, BASE, 100_000_000_000, 4096, jitter_ns, trimming, losses_shrink)
-    return Nscc(path, make_config(config))
+    path = PathTraits(peer_rtt_ns, BASE, 100_000_000_000, 4096, jitter_ns, trimming)
+    return Nscc(replace(path, losses_shrink=True) if losses_shrink else path, make_config(config))
 
 
 def ack(cc: Nscc, now_ns: int, delay_ns: int | None, *, marked: bool = False, size: int = 4096) -> None:
