@@ -15,7 +15,7 @@ LEARNED = "struct learned_t { bit<8> a; bit<9> port; bit<3> three; bit<100> wide
 LOCAL = """action give(bit<8> v) { hdr.h.b = v; } action leave(bit<8> v) { hdr.h.b = v; exit; }
 table t { key = { hdr.h.a: exact; hdr.i.isValid(): exact; } actions = { give; leave; NoAction; } size = 8;
 support_timeout = true; } table u { key = { hdr.h.b: exact; } actions = { leave; } const entries = { 3: leave(7); } }"""
-INGRESS = """switch (t.apply().action_run) { give: { m.y = 1; } default: { } } if (u.apply().hit) { m.y = 2; }
+INGRESS = """switch (t.apply().action_run) { give: { hdr.h.a = 4; } default: { } } if (u.apply().hit) hdr.h.a = 6;
 assume(m.x < 255); bit<100> wide = 0;
 for (bit<8> i in 1..5) { if (i == hdr.h.b) break; if (hdr.h.a[0:0] == 1) continue; wide = wide * 7 + (bit<100>) i; }
 assert(hdr.h.a != 77); if (m.x != 0) digest<learned_t>(1, { hdr.h.a, s.ingress_port, 5, wide });
