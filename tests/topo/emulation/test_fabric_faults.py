@@ -313,12 +313,3 @@ def test_any_faults_undone_in_any_order_leave_a_healthy_fabric(lab, seed):
         for source, destination in ((H0, H2), (H3, H1)):
             assert works(source, destination, ev, sentinel=healthy), (seed, ev, source)
             assert works(destination, source, ev, sentinel=healthy), (seed, ev, destination)
-
-
-def test_faults_are_refused_twice_and_undone_once(lab):
-    fault = lab.inject("blackhole", "p0l0-p0s0")
-    with pytest.raises(FaultError, match="in force already"):
-        lab.inject("blackhole", "p0s0-p0l0")
-    lab.undo(fault)
-    with pytest.raises(FaultError, match="is not in force; faults in force: none"):
-        lab.undo(fault)

@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 
 from cli.commands import lab as commands
-from common.client import ControlClient
 from common.interpreter import python
-from controller.provisioning import provision
 from topo.emulation import namespace, process, state
 from topo.emulation.lab import Lab, down
 from topo.emulation.labname import DEFAULT_LAB, LabName
-from topo.emulation.state import LabError, LabRunningError, NoLabError, read_record
+from topo.emulation.state import LabError, LabRunningError, NoLabError
 from topo.node import Switch
 from topo.planfile import load_plan
 
@@ -224,17 +222,6 @@ def test_no_process_of_a_lab_listens_on_tcp_in_the_root_namespace() -> None:
         assert listening() == before
     finally:
         down(made.name)
-
-
-def test_the_owner_drives_the_switches_as_before(lab: Lab) -> None:
-    record = read_record(lab.root)
-    assert record is not None
-    where = record.details["embedded"]
-    assert where["control"].startswith(f"unix:{lab.root}/")
-    with ControlClient(where["control"]) as client:
-        assert client.call("ping")["devices"] == len(list(lab.plan.switches()))
-    switches: list[Switch] = list(lab.plan.switches())
-    assert provision(lab, switches).ok
 
 
 def told_as(user: int, act: Callable[[], object]) -> str:
