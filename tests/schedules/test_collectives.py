@@ -152,33 +152,19 @@ def test_passes_alternate_after_the_pipeline_is_full() -> None:
         assert sorted(order) == sorted([(forward, number) for forward in (True, False) for number in range(3)])
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        TrainingSchedule(tensor=1, pipeline=1, data=2, layers=1, tokens=8),
-        TrainingSchedule(tensor=4, pipeline=1, data=1, layers=3, tokens=8),
-        TrainingSchedule(tensor=1, pipeline=4, data=1, layers=4, tokens=8, microbatches=2),
-        TrainingSchedule(tensor=3, pipeline=2, data=3, layers=2, tokens=8, rounds=3, microbatches=1),
-    ],
-)
-def test_every_division_is_a_program_that_ends(what: TrainingSchedule) -> None:
+def test_every_division_is_a_program_that_ends_and_its_operations_are_counted() -> None:
     """Reading checks that each send has its receive, and that no operation waits for itself."""
-    schedule = read(what)
-    assert schedule.ranks == what.ranks
-    assert len(set(schedule.rank.tolist())) == what.ranks
-    assert len(schedule.kind) == what.operations()
-
-
-def test_operations_are_counted_for_every_division() -> None:
     draw = random.Random(11)
-    for _ in range(60):
-        pipeline = draw.randint(1, 3)
+    for _ in range(24):
+        pipeline = draw.randint(1, 4)
         what = TrainingSchedule(
-            tensor=draw.randint(1, 4), pipeline=pipeline, data=draw.randint(2, 5), layers=pipeline * draw.randint(1, 4),
-            tokens=8, microbatches=draw.randint(1, 4), rounds=draw.randint(1, 3),
+            tensor=draw.randint(1, 4), pipeline=pipeline, data=draw.randint(1, 3), layers=pipeline * draw.randint(1, 3),
+            tokens=8, microbatches=draw.randint(1, 3), rounds=draw.randint(1, 2),
         )  # fmt: skip
-        found = sum(any(word in f" {line}" for word in (": calc ", ": send ", ": recv ")) for line in program(what))
-        assert what.operations() == found, what
+        if what.ranks > 1:
+            schedule = read(what)
+            assert schedule.ranks == what.ranks == len(set(schedule.rank.tolist()))
+            assert len(schedule.kind) == what.operations(), what
 
 
 def test_a_step_waits_for_the_gradients_of_the_one_before() -> None:
