@@ -45,6 +45,7 @@ from judging.run import Run
 from operations.incident import page as incident_page
 from operations.incident.session import AskedCommand
 from page import export
+from page.browser_files import browser_files
 from page.live import written
 from page.played import text as played_text
 from running.directory import RunDirectory
@@ -282,17 +283,11 @@ def test_a_page_has_the_same_tags_whatever_the_names(text: str) -> None:
 @few
 def test_a_replay_carries_names_as_values(text: str) -> None:
     text = text.encode(errors="replace").decode()
-    own = {name: content.decode() for name, content in browser().items()}
+    own = {name: content.decode() for name, content in browser_files().items()}
     made = export.document({"title": text}, own)
     assert tags(made) == tags(export.document({"title": HARMLESS}, own))
     (carried,) = re.findall(r'id="carried">(.*?)</script>', made, re.DOTALL)
     assert json.loads(carried) == {"title": text}
-
-
-def browser() -> Mapping[str, bytes]:
-    from page.browser_files import browser_files
-
-    return browser_files()
 
 
 @given(text=texts)
