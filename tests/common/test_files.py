@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from cli.main import main
 from common import files
 from common.interpreter import python
 from common.outcome import error_line
@@ -293,24 +292,3 @@ def test_a_run_behind_a_link_of_another_user_is_neither_read_nor_written(tmp_pat
         said = refused("report", name, "--runs", str(runs))
         assert "is a symbolic link of user 65534" in said or "no run" in said
     assert [path.name for path in run.iterdir()] == ["options.json"]
-
-
-@as_root
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["graph", "tiny", "-o", "sub/g.svg"],
-        ["topo", "draw", "tiny", "-o", "sub/g.svg"],
-        ["export", "json", "tiny", "-o", "sub/g.json"],
-        ["switch", "compile", "P4", "-o", "sub"],
-        ["graph", "tiny", "-o", "g.svg"],
-    ],
-    ids=" ".join,
-)
-def test_no_command_writes_behind_a_link_of_another_user(tmp_path, secret: Path, words, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
-    given(tmp_path / "sub", secret)
-    given(tmp_path / "g.svg", secret / "x")
-    assert main([str(ROOT / "p4" / "leaf.p4") if word == "P4" else word for word in words]) == 2
-    assert "is a symbolic link of user 65534" in capsys.readouterr().err
-    assert list(secret.iterdir()) == []
