@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,27 +22,18 @@ FULL = {"memory", "processor time", "file size", "system calls"}
 
 
 def asked(source: str, method: str = "f", limits: BoxLimits | None = None) -> object:
-    box = Box(source, "mine.py", limits or BoxLimits(answer_s=20.0))
-    try:
+    with closing(Box(source, "mine.py", limits or BoxLimits(answer_s=20.0))) as box:
         assert set(box.protection) >= FULL
         return box.call(method)
-    finally:
-        box.close()
 
 
 def test_answers_come_back_and_objects_keep_their_state() -> None:
-    box = Box(
-        "class C:\n    def __init__(self, n): self.n = n\n    def add(self, m): self.n += m; return self.n\n",
-        "c.py",
-        BoxLimits(),
-    )
-    try:
+    text = "class C:\n    def __init__(self, n): self.n = n\n    def add(self, m): self.n += m; return self.n\n"
+    with closing(Box(text, "c.py", BoxLimits())) as box:
         number, watched = box.make("C", 3, watch=("n",))
         assert watched == {"n": 3}
         assert box.call("add", 4, of=number) == 7
         assert box.tell([("add", [1]), ("?missing", [1]), ("add", [1])], number, ("n",)) == (9, {"n": 9})
-    finally:
-        box.close()
 
 
 @pytest.mark.parametrize(
@@ -102,15 +94,12 @@ def f():
 )
 def test_a_process_that_takes_no_request_is_noticed_while_it_is_written(writes: bool, message: str) -> None:
     """The request is longer than a pipe holds."""
-    box = Box(FORGING % writes, "mine.py", BoxLimits(processor_s=5, answer_s=20.0))
-    try:
+    with closing(Box(FORGING % writes, "mine.py", BoxLimits(processor_s=5, answer_s=20.0))) as box:
         assert box.call("f") == 1
         if not writes:
             box._limits = replace(box._limits, answer_s=0.5)  # loading may take longer
         with pytest.raises(BoxError, match=message):
             box.call("f", "a" * 300_000)
-    finally:
-        box.close()
 
 
 def forged(number: int) -> str:
@@ -139,14 +128,12 @@ class C:
 @pytest.mark.parametrize("method", ["add", "fail", "odd", "nan", "missing"])
 def test_an_open_box_answers_as_the_box_does(method: str) -> None:
     def said(kind: type[Box]) -> object:
-        box = kind(ANSWERS, "c.py", BoxLimits())
-        try:
-            number, _ = box.make("C", 2, watch=("n",))
-            return box.tell([("?none", []), (method, [4] if method == "add" else [])], number, ("n",))
-        except BoxError as error:
-            return str(error)
-        finally:
-            box.close()
+        with closing(kind(ANSWERS, "c.py", BoxLimits())) as box:
+            try:
+                number, _ = box.make("C", 2, watch=("n",))
+                return box.tell([("?none", []), (method, [4] if method == "add" else [])], number, ("n",))
+            except BoxError as error:
+                return str(error)
 
     assert said(OpenBox) == said(Box)
     assert said(OpenBox) == ([1, 3, 6], {"n": 6}) or method != "add"
@@ -211,11 +198,9 @@ def test_code_that_closes_its_answers_and_waits_is_ended(monkeypatch: pytest.Mon
     "body", [r"raise ValueError('\ud800 hello')", r"print('\ud800 hello')", r"return {'\udfff': ['\ud800']}"]
 )
 def test_texts_of_the_code_can_be_written_to_a_file(body: str) -> None:
-    box = Box(f"def f():\n    {body}\n", "mine.py", BoxLimits())
-    try:
-        found = str(box.call("f"))
-    except BoxError as error:
-        found = str(error)
-    finally:
-        box.close()
+    with closing(Box(f"def f():\n    {body}\n", "mine.py", BoxLimits())) as box:
+        try:
+            found = str(box.call("f"))
+        except BoxError as error:
+            found = str(error)
     assert (found + box.said).encode().count(b"?") == body.count(r"\ud")

@@ -75,7 +75,11 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: Callable[..
     asked = {"seed": 5, "level": 1, "folder": str(tmp_path), "world": "simulated"}
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(asked) + "\n"))
     monkeypatch.setattr(server, "IncidentSession", session)
-    return keep(server.make_server)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)  # the default would end the tests
+    try:
+        return keep(server.make_server)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_process_that_is_told_to_end_while_it_builds_is_interrupted_and_not_killed(tmp_path, monkeypatch) -> None:
@@ -89,20 +93,12 @@ def test_a_process_that_is_told_to_end_while_it_builds_is_interrupted_and_not_ki
             raise
         raise AssertionError("SIGTERM did not interrupt")
 
-    before = signal.signal(signal.SIGTERM, lambda *_: None)  # the default would end the tests
-    try:
-        assert served(tmp_path, monkeypatch, building) == 130
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    assert served(tmp_path, monkeypatch, building) == 130
     assert undone == ["lab"]
 
 
 def test_a_lab_whose_server_cannot_listen_is_taken_down_and_the_starter_is_told(tmp_path, monkeypatch, capsys) -> None:
     (tmp_path / kept.SOCKET).mkdir()
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        assert served(tmp_path, monkeypatch, Session) == 1
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    assert served(tmp_path, monkeypatch, Session) == 1
     assert Session.up == []
     assert capsys.readouterr().out.startswith("cannot listen on ")
