@@ -2,6 +2,7 @@
 
 import json
 import resource
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -109,11 +110,8 @@ def test_a_bad_line_of_the_packet_log_or_a_journal_is_left_out(bad: str, tmp_pat
     (tmp_path / "journal").mkdir()
     for place, other in (("packets.jsonl", good), ("journal/h0.jsonl", line)):
         (tmp_path / place).write_text(f"{bad}\n{json.dumps(other)}\n", encoding="latin-1")
-    feed = Feed(tmp_path)
-    try:
+    with closing(Feed(tmp_path)) as feed:
         assert feed.poll() == 2
-    finally:
-        feed.close()
 
 
 def test_a_feed_of_a_living_lab_is_bounded_and_keeps_what_tells_of_states(folder: Path) -> None:

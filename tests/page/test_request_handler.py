@@ -158,24 +158,6 @@ def test_every_fault_request_is_carried_out_whole_or_refused(verb: str, target: 
         assert len(board.faults()) <= 1
 
 
-def test_hostile_lines_on_the_socket_cost_nobody_else_anything() -> None:
-    pytest.importorskip("uvicorn")
-    handler, board, _ = made()
-    shown = plan_view(PLAN)
-    with Viewer(shown.document(), shown.runs, handler, lambda what: None) as view:
-        with ControlClient(view.socket) as client:
-            for op, arguments in (
-                ("fault", {"verb": 5}),
-                ("shutdown", {}),
-                ("trace", {"lane": "x"}),
-                ("state", {"x": 1}),
-            ):
-                with pytest.raises(ControlError):
-                    client.call(op, **arguments)
-            assert client.call("fault", verb="link-down", target="p0l0-p0s1") == {"done": "link-down p0l0-p0s1"}
-        assert json.dumps([str(fault) for fault in board.faults()]) == '["link-down p0l0-p0s1"]'
-
-
 def test_without_the_extra_a_view_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(viewer, "find_spec", lambda name: None if name == "uvicorn" else object())
     shown = plan_view(PLAN)
@@ -226,6 +208,18 @@ def test_a_click_changes_the_lab_and_says_what_was_done(served: Served) -> None:
     assert [str(one) for one in served.board.faults()] == ["link-down p0l0-p0s1"]
     assert served.post(json.dumps({"op": "undo", **fault}).encode())[0] == 200
     assert served.board.faults() == []
+
+
+def test_hostile_lines_on_the_socket_cost_nobody_else_anything(served: Served) -> None:
+    wrong: list[tuple[str, dict[str, Any]]] = [("fault", {"verb": 5}), ("shutdown", {})]
+    fault = {"verb": "link-down", "target": "p0l0-p0s1"}
+    with ControlClient(served.viewer.socket) as client:
+        for op, arguments in (*wrong, ("trace", {"lane": "x"}), ("state", {"x": 1})):
+            with pytest.raises(ControlError):
+                client.call(op, **arguments)
+        assert client.call("fault", **fault) == {"done": "link-down p0l0-p0s1"}
+        assert [str(one) for one in served.board.faults()] == ["link-down p0l0-p0s1"]
+        client.call("undo", **fault)
 
 
 @pytest.mark.parametrize(
