@@ -24,21 +24,27 @@ def compiled(folder: Path, *sources: Path, include: Path = sdk.INCLUDE) -> str:
     return str(program)
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
+def until_heard(port: int) -> None:
+    """Returns when a program listens there."""
+    tables = [Path("/proc/net") / name for name in ("tcp", "tcp6")]
+    eventually(lambda: any(f":{port:04X} " in table.read_text() for table in tables), "it listens")
+
+
 def ends(server: list[str], client: list[str], devices: list[str]) -> list[tuple[int, str]]:
     """Status and output of both; `{0}` and `{1}` in their words are the devices, `{2}` a free port."""
     environment = {**os.environ, **sdk.environment(sdk.library()), sdk.STRICT: "1"}
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = int(found.getsockname()[1])
+    port = free_port()
     commands = [[word.format(*devices, port) for word in words] for words in (server, client)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": environment}
     started = [subprocess.Popen(commands[0], **pipes)]  # type: ignore[call-overload]
     try:
         if "{2}" in server:
-            listening = f":{port:04X} "
-            eventually(
-                lambda: listening in Path("/proc/net/tcp").read_text() + Path("/proc/net/tcp6").read_text(),
-                "it listens",
-            )
+            until_heard(port)
         started.append(subprocess.Popen(commands[1], **pipes))  # type: ignore[call-overload]
         return [(one.wait(120), one.communicate()[0]) for one in reversed(started)][::-1]
     finally:
@@ -91,12 +97,11 @@ def test_ib_write_bw_ends_when_its_peer_is_killed() -> None:
     with rig(timeout_rtts=2) as made:
         devices = [f"mrc_{name}" for name in made.names]
         environment = {**os.environ, **sdk.environment(sdk.library())}
-        with socket.create_server(("127.0.0.1", 0)) as found:
-            port = int(found.getsockname()[1])
+        port = free_port()
         words = ["ib_write_bw", "-n", "1000000", "-p", str(port), "-d"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": environment}
         server = subprocess.Popen([*words, devices[0]], **pipes)  # type: ignore[call-overload]
-        eventually(lambda: f":{port:04X} " in Path("/proc/net/tcp").read_text(), "it listens")
+        until_heard(port)
         client = subprocess.Popen([*words, devices[1], "127.0.0.1"], **pipes)  # type: ignore[call-overload]
         try:
             eventually(lambda: made.sent > 1000, "it writes")
@@ -116,17 +121,13 @@ def test_what_is_no_write_is_refused_with_the_reason(program: str, opcode: int) 
     with rig() as made:
         devices = [f"mrc_{name}" for name in made.names]
         environment = {**os.environ, **sdk.environment(sdk.library()), sdk.STRICT: "1"}
-        with socket.create_server(("127.0.0.1", 0)) as found:
-            port = str(found.getsockname()[1])
-        server = subprocess.Popen([program, "-d", devices[0], "-p", port], env=environment, stdout=subprocess.DEVNULL)
+        port = free_port()
+        words = [program, "-p", str(port), "-d"]
+        server = subprocess.Popen([*words, devices[0]], env=environment, stdout=subprocess.DEVNULL)
         try:
-            listening = f":{int(port):04X} "
-            eventually(
-                lambda: listening in Path("/proc/net/tcp").read_text() + Path("/proc/net/tcp6").read_text(),
-                "it listens",
-            )
-            words = [program, "-d", devices[1], "-p", port, "-n", "10", "127.0.0.1"]
-            done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
+            until_heard(port)
+            client = [*words, devices[1], "-n", "10", "127.0.0.1"]
+            done = subprocess.run(client, env=environment, capture_output=True, text=True, check=False, timeout=60)
         finally:
             server.kill()
             server.wait()
