@@ -212,7 +212,7 @@ def test_a_click_changes_the_lab_and_says_what_was_done(served: Served) -> None:
 
 def test_hostile_lines_on_the_socket_cost_nobody_else_anything(served: Served) -> None:
     wrong: list[tuple[str, dict[str, Any]]] = [("fault", {"verb": 5}), ("shutdown", {})]
-    fault = {"verb": "link-down", "target": "p0l0-p0s1"}
+    fault: dict[str, Any] = {"verb": "link-down", "target": "p0l0-p0s1"}
     with ControlClient(served.viewer.socket) as client:
         for op, arguments in (*wrong, ("trace", {"lane": "x"}), ("state", {"x": 1})):
             with pytest.raises(ControlError):
