@@ -65,7 +65,7 @@ def rows(store: Path) -> set[str]:
 SEEDS = {
     "sweep": (("smoke", "--seeds", "8", "--time", "0.3"), "sweeps", 8, "sweep.html"),
     "contest": (("--smoke", "--seeds", "2"), "sweeps", 12, "contest.html"),
-    "reproduce": (("9a", "--short"), "reproduction-short", 4, "reproduction.html"),
+    "reproduce": (("9a", "--short"), "reproduction-short", 4, "rows.sqlite"),  # its short form writes no page
 }
 
 
@@ -79,7 +79,7 @@ def test_a_study_goes_on_from_the_rows_that_it_had(command: str, disk: SmallDisk
     first.until(lambda: len(rows(store)) >= 1)
     disk.fill()
     status, said = first.ended()
-    assert (status, NO_ROOM in said) == (2, True), said
+    assert (status, NO_ROOM in said) == (1 if command == "reproduce" else 2, True), said
     kept = rows(store)
     assert 1 <= len(kept) < most, "the disk must fill in the middle"
     disk.free()

@@ -175,11 +175,12 @@ class Turns:
         items[:] = [slow[name] for name in wanted]
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         first, self._may_overrun = self._may_overrun, False
         if first or self._until is None or time.monotonic() + self._costs.of_slow(item.nodeid) <= self._until:
             return None
         self._left.append(item.nodeid)
+        item.session._setupstate.teardown_exact(nextitem)  # the test before kept what this one would have used
         return True
 
 
