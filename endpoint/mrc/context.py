@@ -64,7 +64,7 @@ class Stamps:
 
 @dataclass(frozen=True, slots=True)
 class Context(NicContext):
-    """That of an MRC NIC."""
+    """The context of an MRC NIC."""
 
     host: str
     settings: Settings

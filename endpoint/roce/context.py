@@ -16,7 +16,7 @@ SOURCE_PORTS = 0x4000
 
 @dataclass(frozen=True, slots=True)
 class Context(NicContext):
-    """That of a RoCE NIC."""
+    """The context of a RoCE NIC."""
 
     profile: NicProfile
     settings: Settings

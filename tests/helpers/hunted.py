@@ -44,4 +44,4 @@ FOUND = {
         [TimedFault(0.0, "switch-crash", "p0l0", 0.017)], SMALL, faults_s=0.3,
     ),
 }  # fmt: skip
-"""What hunts have found, shrunk, and what was wrong, where no narrower test keeps the rule."""
+"""Cases that hunts found, shrunk, each with the fault behind it, whose rule has no narrower test."""

@@ -58,7 +58,7 @@ def namespace() -> Iterator[Namespace]:
 def output_of(
     namespace: Namespace, folder: Path, program: Path, words: list[str], device_id: int = 0, cpu_port: int = 510
 ) -> str:
-    """What a program that drives tests printed; the switch's first port has the number of the device."""
+    """The output of a program that drives tests; the switch's first port has the number of the device."""
     compiled = compile_program(program)
     (folder / "p4info").write_text(compiled.p4info_text)
     (folder / "json").write_text(compiled.json_text)

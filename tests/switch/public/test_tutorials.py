@@ -124,7 +124,7 @@ EXERCISES: dict[str, tuple[Sequence[str], str]] = {
     ),
     "source_routing": (heard("h2", r"h1 printf '2 3 2 2 1\nq\n' | ./send.py 10.0.2.2"), "got a packet.*ttl += 59"),
 }
-"""What is typed at Mininet's prompt, and what must be printed."""
+"""Lines to type at Mininet's prompt, and patterns of the output."""
 
 
 @pytest.mark.root
@@ -163,7 +163,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def typed_at_the_prompt(lines: Sequence[str], folder: Path, environment: dict[str, str]) -> str:
-    """What `make run` and Mininet print, in namespaces that end with them, and with these tests."""
+    """The output of `make run` and Mininet, whose namespaces end with them, and with these tests."""
     alone = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     words = [*alone, "sh", "-c", "ip link set lo up; exec make run"]
     text = "\n".join(["py [host.cmd('offloads-off') for host in net.hosts]", *lines, "exit", ""])
