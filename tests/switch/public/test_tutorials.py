@@ -73,8 +73,10 @@ def controlled(last: str, *typed: str) -> list[str]:
     return ["sh ./mycontroller.py > c.log 2>&1 &", *typed, f"sh await '{last}' c.log", "sh cat c.log"]
 
 
-CONGESTION = ("h22 iperf -s -u &", "sh sleep 3", "h11 iperf -c 10.0.2.22 -t 12 -u &")
 COOL = "'P4 is cool'"
+BOUND = r"sh -c 'for i in $(seq 300); do grep -q :1389 /proc/net/udp && exit; sleep 0.2; done'"  # port 5001
+CONGESTED = ("h22 iperf -s -u > /dev/null &", f"h22 {BOUND}", "h11 iperf -c 10.0.2.22 -t 600 -u > /dev/null &")
+SENDING = (*CONGESTED, f"h1 ./send.py 10.0.2.2 {COOL} 600 > /dev/null &")  # until the end of the test
 EXERCISES: dict[str, tuple[Sequence[str], str]] = {
     "basic": (
         ["pingall", *heard("h2", f"h1 ./send.py 10.0.2.2 {COOL}")],
@@ -85,7 +87,7 @@ EXERCISES: dict[str, tuple[Sequence[str], str]] = {
         r"got a packet.*MyTunnel.*dst_id += 2.*dst += 10\.0\.3\.3.*load += .*P4 is cool",
     ),
     "calc": ([r"h1 printf '1+1\n7^5\nquit\n' | python3 calc.py"], r"> 1\+1\s+2\s.*> 7\^5\s+2\s"),
-    "ecn": (heard("h2", *CONGESTION, f"h1 ./send.py 10.0.2.2 {COOL} 8", last="0x3"), "got a packet.*tos += 0x3"),
+    "ecn": (heard("h2", *SENDING, last="0x3"), "got a packet.*tos += 0x3"),
     "firewall": (
         [
             *(f"{host} iperf -s > /dev/null &" for host in ("h1", "h2", "h3")),
@@ -110,7 +112,7 @@ EXERCISES: dict[str, tuple[Sequence[str], str]] = {
         r"got a packet.*dst += 10\.0\.2\.2.*got a packet.*dst += 10\.0\.3\.3",
     ),
     "mri": (
-        heard("h2", *CONGESTION, f"h1 ./send.py 10.0.2.2 {COOL} 6", last="qdepth *= [1-9]"),
+        heard("h2", *SENDING, last="qdepth *= [1-9]"),
         r"count += 2.*swid += 2\W+qdepth += 0\W.*swid += 1\W+qdepth += [1-9]",
     ),
     "multicast": (["h1 ping -c 2 h2", "h3 ping -c 2 h2"], " 0% packet loss.* 0% packet loss"),
