@@ -59,7 +59,7 @@ def test_a_policy_decides_as_the_reference_does(name: str) -> None:
         elif what == "loss":
             selection.on_packet_lost(more, selection.table[path], 4096, True)
         else:
-            selection.on_packet_acked(more, selection.table[path], 4096, -1, what == "mark")
+            selection.on_packet_acked(more, selection.table[path], 4096, None, what == "mark")
 
 
 @pytest.mark.parametrize("name", SELECTIONS)

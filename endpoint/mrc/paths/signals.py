@@ -24,9 +24,9 @@ class Signals:
     def on_packet_sent(self, now_ns: int, path: EvPath, size: int) -> None:
         """A packet leaves on this EV, for the first time or again."""
 
-    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
-        """A packet sent on this EV has arrived. `rtt_ns` is -1 unless the packet caused the acknowledgement and was
-        sent once; `marked` is its ECN mark. `size` is 0 for a packet that was acknowledged before, or whose bytes
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
+        """A packet sent on this EV has arrived. `rtt_ns` is None unless the packet caused the acknowledgement and
+        was sent once; `marked` is its ECN mark. `size` is 0 for a packet that was acknowledged before, or whose bytes
         are under way no more because it had counted as lost on this EV."""
 
     def on_packet_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:

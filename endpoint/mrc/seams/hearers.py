@@ -53,12 +53,11 @@ class Hearers:
                 continue
             own = bool(low & causing)
             size = flight.sizes[slot] if low & counted else 0
-            sample_ns = rtt_ns if own and rtt_ns is not None else -1
             for hearer in self.acked:
-                hearer.on_packet_acked(now_ns, path, size, sample_ns, own and marked)
+                hearer.on_packet_acked(now_ns, path, size, rtt_ns if own else None, own and marked)
         if settled is not None:
             for hearer in self.acked:
-                hearer.on_packet_acked(now_ns, settled, 0, -1, True)
+                hearer.on_packet_acked(now_ns, settled, 0, None, True)
 
 
 class Pacer:

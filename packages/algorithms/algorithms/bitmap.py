@@ -48,7 +48,7 @@ class BitmapSelection(EntropySelection):
         if number is not None:
             self.penalties[number] = min(self.penalties[number] + points, PENALTY_MAX)
 
-    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
         if marked:
             self.punish(path, MARK)
 

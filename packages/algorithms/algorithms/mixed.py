@@ -21,7 +21,7 @@ class MixedSelection(BitmapSelection):
     def choose(self) -> int:
         return self._good.popleft() if self._good else super().choose()
 
-    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
         number = self.numbers.get(path.ev)
         if marked:
             super().on_packet_acked(now_ns, path, size, rtt_ns, marked)

@@ -67,7 +67,7 @@ class RepsSelection(EntropySelection):
             self._head = self._count = self._fresh_count = self._frozen_at = 0
             self._explore = EXPLORE
 
-    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
         self._heard(now_ns, lost=False)
         number = self.numbers.get(path.ev)
         if marked or number is None:

@@ -31,7 +31,7 @@ class TwoChoicesSelection(Selection):
     def on_packet_sent(self, now_ns: int, path: EvPath, size: int) -> None:
         self._under_way[path.ev] = self._under_way.get(path.ev, 0) + size
 
-    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
         self._gone(path, size)
 
     def on_packet_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:

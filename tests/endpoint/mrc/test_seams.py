@@ -52,7 +52,7 @@ class Marks(Selection):
     def next(self, usable: int) -> EvPath | None:
         return self.mrc.next(usable)
 
-    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
         (self.heard if marked else self.unmarked).append((path.ev, size))
 
 
@@ -66,6 +66,21 @@ class Sharing(Paced):
 
     def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
         self.pacing_bps = PORT_BPS // 2 // self.shared["members"]
+
+
+class Timing(Paced):
+    """Keeps the round trips of both signals that tell of one."""
+
+    def __init__(self, path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
+        super().__init__(path, values, shared)
+        self.of_packets: list[int | None] = []
+        self.of_sacks: list[int | None] = []
+
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
+        self.of_packets.append(rtt_ns)
+
+    def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
+        self.of_sacks.append(rtt_ns)
 
 
 class Asking(Selection):
@@ -82,7 +97,7 @@ class Asking(Selection):
     def next(self, usable: int) -> EvPath | None:
         return self.mrc.next(usable)
 
-    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
         self.wanted_probes.extend(self.asked)
         self.asked = []
 
@@ -148,7 +163,7 @@ class Late(Telling):
 @pytest.fixture
 def user(monkeypatch: pytest.MonkeyPatch) -> None:
     """The classes above under their names, behind the guards of a user's classes."""
-    for kind in (Paced, Sharing, Heard):
+    for kind in (Paced, Sharing, Timing, Heard):
         monkeypatch.setitem(CONGESTIONS, kind.__name__, kind)
         monkeypatch.setitem(USERS, kind, HERE)
     for rule in (Telling, Forgetting, Failing, Late):
@@ -213,6 +228,21 @@ def test_a_mark_is_heard_with_its_ev_though_a_later_sack_has_settled_its_packet(
     selection: Any = bench.qp_a.requester._selection
     assert selection._guarded.object.heard == [(sent[3].ev, 0)]
     assert selection._guarded.object.unmarked == [(packet.ev, 4096) for packet in sent]
+
+
+def test_both_signals_of_a_round_trip_say_none_where_it_is_unknown(user: None) -> None:
+    wire = Wire(congestion="Timing", seed=5)
+    wire.disturb(loss=0.02)
+    flow = Flow(wire)
+    flow.keep_posted(65_536, 4, 100 * wire.base_rtt_ns)
+    wire.run(400 * wire.base_rtt_ns)
+    heard = flow.qp.requester.cc._guarded.object
+    assert flow.qp.requester.retransmits > 0
+    assert None in heard.of_packets
+    assert None in heard.of_sacks
+    known = [rtt_ns for rtt_ns in heard.of_packets if rtt_ns is not None]
+    assert known == [rtt_ns for rtt_ns in heard.of_sacks if rtt_ns is not None]
+    assert min(known) > 4_000  # two links there and two back, 1 µs each
 
 
 def test_queue_pairs_share_a_rate_through_their_hosts_dictionary(user: None) -> None:

@@ -71,7 +71,7 @@ class SpraySelection(AskingSelection):
     def on_packet_sent(self, now_ns: int, path: EvPath, size: int) -> None:
         self.waiting.append(("?on_sent", [self.note(now_ns, "sent", path)]))
 
-    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
         if size:  # else it had counted as lost, or was acknowledged before: that sending has had its end
             self._acked(now_ns, path, marked)
 
@@ -154,21 +154,21 @@ class HealthSelection(AskingSelection):
     def _landed(self, number: int) -> None:
         self.flying[number] = max(0, self.flying[number] - 1)
 
-    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
         if size or self._arrived_late(now_ns, rtt_ns, marked):
             number = self.note(now_ns, "acked", path, marked)
             if size:
                 self._landed(number)
             self.hear(now_ns, "on_acked", number)
 
-    def _arrived_late(self, now_ns: int, rtt_ns: int, marked: bool) -> bool:
+    def _arrived_late(self, now_ns: int, rtt_ns: int | None, marked: bool) -> bool:
         """Whether a packet without a size has arrived for the first time: it had counted as lost, and flies no more.
 
         A marked one may also be a copy of what had arrived before. It is none if it has not been sent again, which a
         round trip shows, or if its copy has just been withdrawn.
         """
         withdrawn, self.withdrawn_ns = self.withdrawn_ns == now_ns, -1  # for one arrival only
-        return not marked or rtt_ns >= 0 or withdrawn
+        return not marked or rtt_ns is not None or withdrawn
 
     def on_packet_withdrawn(self, now_ns: int, path: EvPath, size: int) -> None:
         self.withdrawn_ns = now_ns
