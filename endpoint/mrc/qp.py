@@ -17,6 +17,7 @@ from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.requester import Requester
 from endpoint.mrc.responder import Answers, Responder
 from endpoint.mrc.reverse import ReverseEvs
+from endpoint.mrc.seams.hearers import Timers
 from endpoint.nic import wire
 from endpoint.nic.attributes import (
     CAP_DYNAMIC_MPR,
@@ -179,6 +180,8 @@ class QueuePair(VerbQueuePair):
             self._ev_changed,
         )
         self._selection = context.chosen.selection(self._selection_name, self.evs, context.rng)
+        self._timers = Timers(self.agenda)
+        self._timers.join(self._selection)
         self.reverse = ReverseEvs(self.peer)
         self.responder = Responder(
             context,
@@ -231,13 +234,15 @@ class QueuePair(VerbQueuePair):
             retries=self._retries,
             granted=self._remote.mpr * wire.MPR_UNIT if self.dynamic_mpr else None,
         )
-        loss = chosen.loss(base_rtt_ns, self._context.limits.jitter_ns)
+        congestion, loss = chosen.congestion(profile, path), chosen.loss(base_rtt_ns, self._context.limits.jitter_ns)
+        self._timers.join(congestion)
+        self._timers.join(loss)
         self.requester = Requester(
             self._context,
             self.work,
             self.agenda,
             self.evs,
-            QpAlgorithms(self._selection, chosen.congestion(profile, path), loss),
+            QpAlgorithms(self._selection, congestion, loss),
             terms,
             self.fail,
             self._repaired,
@@ -313,7 +318,7 @@ class QueuePair(VerbQueuePair):
 
     def handle_timer(self, now_ns: int) -> None:
         """Look at what is due, always in this order: retransmission and loss probes, background probes of EVs that are
-        out, the refresh of reverse EVs. Pacing and port status updates are the endpoint's."""
+        out, the refresh of reverse EVs, the algorithms' own. Pacing and port status updates are the endpoint's."""
         due_ns = self.requester.handle_timer(now_ns) if self.sending else NEVER
         if not self.receiving:
             return
@@ -323,7 +328,7 @@ class QueuePair(VerbQueuePair):
             self._context.probe_budget.leave(self.qpn)
         if now_ns >= self._reverse_due_ns:
             self._refresh_reverse(now_ns)
-        self.agenda.settle(min(due_ns, self._reverse_due_ns))
+        self.agenda.settle(min(due_ns, self._reverse_due_ns, self._timers.handle_timer(now_ns)))
 
     def _probe_the_absent(self, now_ns: int) -> int:
         """Background probes of EVs that are out, as far as the host's budget goes; returns when to come again."""

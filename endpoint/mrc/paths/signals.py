@@ -1,4 +1,4 @@
-"""Signals that every algorithm may hear: the fate of each packet, and changes beside packets.
+"""Signals that every algorithm may hear: the fate of each packet, changes beside packets, and a timer.
 
 The three seams (path selection, congestion control, loss detection) share these methods. None of them does anything
 until a class overrides it, and a method that no algorithm of a queue pair overrides is never called.
@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
+from endpoint.nic.config import NEVER
+
 if TYPE_CHECKING:
     from endpoint.mrc.paths.ev_set import EvPath
+    from endpoint.nic.scheduler import Agenda
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -20,6 +23,28 @@ class Signals:
 
     Times are ns of the network's clock, which never goes back; sizes are payload bytes.
     """
+
+    _due_ns: int = NEVER
+    _agenda: Agenda | None = None
+
+    @property
+    def due_ns(self) -> int:
+        """When `on_timer` is called: set it at any time, to NEVER for not at all. The call sets it to NEVER first."""
+        return self._due_ns
+
+    @due_ns.setter
+    def due_ns(self, due_ns: int) -> None:
+        self._due_ns = due_ns
+        if self._agenda is not None:
+            self._agenda.arm(due_ns)
+
+    def attach(self, agenda: Agenda) -> None:
+        """From now on the timer runs, by the queue pair's deadline."""
+        self._agenda = agenda
+        agenda.arm(self._due_ns)
+
+    def on_timer(self, now_ns: int) -> None:
+        """`due_ns` has come. Packets that may go now leave at once."""
 
     def on_packet_sent(self, now_ns: int, path: EvPath, size: int) -> None:
         """A packet leaves on this EV, for the first time or again."""

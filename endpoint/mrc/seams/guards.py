@@ -23,6 +23,7 @@ from endpoint.mrc.peers import PeerTable
 from endpoint.nic.config import NEVER, AlgorithmError
 from endpoint.nic.events import EventLog
 from endpoint.nic.port import PortSet
+from endpoint.nic.scheduler import Agenda
 
 RAISED = (Exception, SystemExit, GeneratorExit)
 """Exceptions of a user's code that are told; only Ctrl-C passes through."""
@@ -179,7 +180,10 @@ class Guard:
         return GuardedSignals(self._guarded, self._copy)
 
 
-class GuardedSignals(Guard, Signals, asks=[name for name in vars(Signals) if name.startswith("on_")]):
+HEARD = [name for name in vars(Signals) if name.startswith("on_") and name != "on_timer"]
+
+
+class GuardedSignals(Guard, Signals, asks=HEARD):
     """The ears of a user's object: it is told, and `after` looks at what the object made of it."""
 
     def __init__(self, guarded: Guarded, after: Callable[[], None]) -> None:
@@ -191,6 +195,22 @@ class GuardedSignals(Guard, Signals, asks=[name for name in vars(Signals) if nam
 
     def hears(self, name: str) -> bool:
         return overrides(self._guarded.kind, name)
+
+    @property
+    def due_ns(self) -> int:
+        return self._guarded.integer("due_ns", 0, NEVER)
+
+    @due_ns.setter
+    def due_ns(self, due_ns: int) -> None:
+        self._guarded.object.due_ns = due_ns
+
+    def attach(self, agenda: Agenda) -> None:
+        self._guarded.call(lambda: self._guarded.object.attach(agenda), self._guarded.make)
+
+    def on_timer(self, now_ns: int) -> None:
+        self._ask("on_timer", now_ns)
+        if self.due_ns <= now_ns:
+            raise self._guarded.broken("on_timer", f"it must set due_ns later than {now_ns} (got {self.due_ns})")
 
 
 class GuardedSelection(Guard, Selection):

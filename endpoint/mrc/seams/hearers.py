@@ -6,7 +6,34 @@ from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.flight import Flight
 from endpoint.mrc.paths.ev_set import EvPath
 from endpoint.mrc.paths.signals import Signals
-from endpoint.nic.scheduler import Scheduler
+from endpoint.nic.config import NEVER
+from endpoint.nic.scheduler import Agenda, Scheduler
+
+
+class Timers:
+    """The timers of a queue pair's algorithms that have an `on_timer`."""
+
+    def __init__(self, agenda: Agenda) -> None:
+        self._agenda = agenda
+        self._algorithms: list[Signals] = []
+
+    def join(self, algorithm: Signals) -> None:
+        """From now on this algorithm's timer runs, if it hears of it."""
+        listener = algorithm.listener()
+        if listener.hears("on_timer"):
+            listener.attach(self._agenda)
+            self._algorithms.append(listener)
+
+    def handle_timer(self, now_ns: int) -> int:
+        """Call those whose time has come; returns when the next one's comes."""
+        next_ns = NEVER
+        for algorithm in self._algorithms:
+            if algorithm.due_ns <= now_ns:
+                algorithm.due_ns = NEVER
+                algorithm.on_timer(now_ns)
+                self._agenda.wake()
+            next_ns = min(next_ns, max(algorithm.due_ns, now_ns + 1))
+        return next_ns
 
 
 class Hearers:

@@ -86,7 +86,10 @@ def load(tmp_path: Path) -> Iterator[Load]:
 def congestion(kind: Any) -> None:
     guard = GuardedCongestion(kind, TRAITS, {}, {})
     guard.on_ack(1, 4096, None, False, 0)
-    guard.listener().on_packet_lost(2, ev_set(8).planes[0].active[0], 4096, True)
+    listener = guard.listener()
+    listener.on_packet_lost(2, ev_set(8).planes[0].active[0], 4096, True)
+    if listener.hears("on_timer"):
+        listener.on_timer(3)
 
 
 def selection(kind: Any) -> None:
@@ -192,6 +195,12 @@ REFUSED = {
     f"mine.py:7: congestion Mine.on_ack: window_bytes {MUST} (got -7)": WINDOW.replace("LINE", "= -7"),
     "mine.py:8: congestion Mine.on_packet_lost: pacing_bps must be an integer from 0 to": (
         WINDOW.replace("LINE", "+= 0\n    def on_packet_lost(self, *_): self.pacing_bps = -1")
+    ),
+    "mine.py:8: congestion Mine.on_timer: it must set due_ns later than 3 (got 3)": (
+        WINDOW.replace("LINE", "+= 0\n    def on_timer(self, now_ns): self.due_ns = now_ns")
+    ),
+    "mine.py:8: congestion Mine.on_timer: due_ns must be an integer from 0 to": (
+        WINDOW.replace("LINE", "+= 0\n    def on_timer(self, now_ns): self.due_ns = -1")
     ),
     f"mine.py:6: congestion Mine.on_packet_lost: window_bytes {MUST}": NEGATIVE,
     f"mine.py:6: congestion Mine.on_packet_lost: window_bytes {MUST} (got": (

@@ -83,6 +83,38 @@ class Timing(Paced):
         self.of_sacks.append(rtt_ns)
 
 
+class Ticking(Paced):
+    """Lets nothing go before the second tick of its timer."""
+
+    def __init__(self, path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
+        super().__init__(path, values, shared)
+        self.ports_open = 0
+        self.ticks: list[int] = []
+        self.due_ns = 2_000_000
+
+    def on_timer(self, now_ns: int) -> None:
+        self.ticks.append(now_ns)
+        if len(self.ticks) == 1:
+            self.due_ns = now_ns + 300_000
+        else:
+            self.ports_open = -1
+
+
+class TickingPaths(MrcSelection):
+    """A selection whose timer is set as the first packets leave."""
+
+    def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
+        super().__init__(evs, rng, values)
+        self.ticks: list[int] = []
+
+    def on_packet_sent(self, now_ns: int, path: EvPath, size: int) -> None:
+        if not self.ticks:
+            self.due_ns = now_ns + 700
+
+    def on_timer(self, now_ns: int) -> None:
+        self.ticks.append(now_ns)
+
+
 class Asking(Selection):
     """Probes the last EV of each plane, once."""
 
@@ -163,13 +195,13 @@ class Late(Telling):
 @pytest.fixture
 def user(monkeypatch: pytest.MonkeyPatch) -> None:
     """The classes above under their names, behind the guards of a user's classes."""
-    for kind in (Paced, Sharing, Timing, Heard):
+    for kind in (Paced, Sharing, Timing, Ticking, Heard):
         monkeypatch.setitem(CONGESTIONS, kind.__name__, kind)
         monkeypatch.setitem(USERS, kind, HERE)
     for rule in (Telling, Forgetting, Failing, Late):
         monkeypatch.setitem(OPERATIONS, rule.__name__, rule)
         monkeypatch.setitem(USERS, rule, HERE)
-    for selection in (Asking, Marks):
+    for selection in (Asking, Marks, TickingPaths):
         monkeypatch.setitem(SELECTIONS, selection.__name__, selection)
         monkeypatch.setitem(USERS, selection, HERE)
 
@@ -243,6 +275,26 @@ def test_both_signals_of_a_round_trip_say_none_where_it_is_unknown(user: None) -
     known = [rtt_ns for rtt_ns in heard.of_packets if rtt_ns is not None]
     assert known == [rtt_ns for rtt_ns in heard.of_sacks if rtt_ns is not None]
     assert min(known) > 4_000  # two links there and two back, 1 µs each
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_algorithms_are_called_when_their_time_has_come(own: bool, user: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a user's classes, behind guards, and as shipped ones."""
+    if not own:
+        for kind in (Ticking, TickingPaths):
+            monkeypatch.delitem(USERS, kind)
+    wire = Wire(congestion="Ticking", selection="TickingPaths", seed=5)
+    flow = Flow(wire)
+    flow.post(65_536)
+    wire.kick(flow.src)
+    wire.run(2_299_999)
+    assert flow.qp.requester.data_packets == 0
+    wire.run(4_000_000)
+    flow.check()
+    control, paths = flow.qp.requester.cc, flow.qp._selection
+    control, paths = (control._guarded.object, paths._guarded.object) if own else (control, paths)
+    assert control.ticks == [2_000_000, 2_300_000]
+    assert paths.ticks == [2_300_700]
 
 
 def test_queue_pairs_share_a_rate_through_their_hosts_dictionary(user: None) -> None:
