@@ -11,8 +11,10 @@ import pytest
 
 from algorithms.dctcp import Dctcp
 from algorithms.entropies import EntropySelection
+from algorithms.plb import PlbFlow, PlbSelection
 from algorithms.rccc import Rccc, RcccReceiver
 from algorithms.sleek import SleekRule
+from algorithms.smartt import Smartt
 from algorithms.swift import Swift
 from endpoint.mrc.algorithms import algorithms_of
 from endpoint.mrc.congestion.cc_profile import PathTraits
@@ -291,6 +293,49 @@ def test_a_receiver_of_rccc_slows_down_and_speeds_up_as_the_reference(name: str)
     for number, (arrived, marked, trimmed, trimmed_last, rate) in enumerate(recorded["steps"]):
         receiver.adjust(arrived, marked, trimmed, trimmed_last)
         assert receiver.rate == pytest.approx(rate, rel=1e-9), f"step {number}"
+
+
+def test_plb_leaves_a_path_when_linux_does() -> None:
+    recorded = json.loads(lzma.decompress((DECISIONS / "rule-plb.json.xz").read_bytes()))
+    values = checked("selection", "plb", PlbSelection.parameters, {"suspend_ns": recorded["suspend_ms"] * 10**6})
+    rng = Recorded()
+    flow = PlbFlow(rng, values)
+    for number, (what, now_ms, *more) in enumerate(recorded["steps"]):
+        if what == "rto":
+            rng.draws = [more[0] * 10**6]
+            flow.time_out(now_ms * 10**6)
+        else:
+            share, idle, leaves = more
+            assert flow.leaves(now_ms * 10**6, share / 256, idle) is leaves, f"step {number}"
+
+
+def test_plb_repaths_a_plane_whose_packets_are_marked_and_no_other() -> None:
+    evs = ev_set(32)
+    selection = SELECTIONS["plb"](evs, Random(3), checked("selection", "plb", PlbSelection.parameters, {}))
+    first = {plane.number: selection.next(plane.bit) for plane in evs.planes}
+    marked = evs.planes[0].number
+    for path in first.values():
+        selection.on_packet_sent(0, path, 4096)
+    for now_ns in range(0, 120_000, 10_000):  # twelve rounds, with a packet under way after each
+        assert {plane.number: selection.next(plane.bit) for plane in evs.planes} == first
+        for path in first.values():
+            selection.on_packet_sent(now_ns, path, 4096)
+            selection.on_packet_acked(now_ns + 9_000, path, 4096, None, path.plane.number == marked)
+    assert selection._flows[marked].path is None
+    assert [flow.path for number, flow in selection._flows.items() if number != marked] == list(first.values())[1:]
+
+
+def test_smartt_has_the_windows_of_its_authors_simulator() -> None:
+    recorded = json.loads(lzma.decompress((DECISIONS / "rule-smartt.json.xz").read_bytes()))
+    path = PathTraits(12_000, 12_000, 100_000_000_000, recorded["packet"])
+    cc = Smartt(path, checked("congestion", "smartt", Smartt.parameters, {}), {})
+    assert cc.window_bytes == recorded["window"]
+    for number, (what, now_ns, *more, inflight, window) in enumerate(recorded["steps"]):
+        if what == "trim":
+            cc.on_trim(now_ns, recorded["packet"], inflight)
+        else:
+            cc.on_ack(now_ns, recorded["packet"], more[0], more[1], inflight)
+        assert cc.window_bytes == window, f"step {number}"
 
 
 def test_sleek_hears_no_recovery_in_the_answer_of_a_background_probe() -> None:
