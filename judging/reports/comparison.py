@@ -287,13 +287,15 @@ class Harm:
     timeouts: int
     vanished: int  # packets that a switch dropped without telling any host
     abandoned: int  # paths
-    began_ns: int  # until every flow of the slowest workload had its first bytes
-    silence_ns: int  # the longest time in which a flow of some workload received nothing
+    began_ns: int | None  # until every flow of the slowest workload had its first bytes; None: all began before
+    silence_ns: int | None  # the longest time in which a flow received nothing; None: there were no flows
 
     def sentence(self) -> str:
         """All of it in words."""
-        waits = f"first bytes everywhere after {brief(self.began_ns)}, longest pause {brief(self.silence_ns)}"
-        return f"{self.timeouts} timeouts, {self.vanished} packets vanished, {self.abandoned} paths abandoned, {waits}"
+        waits = {"first bytes everywhere after": self.began_ns, "longest pause": self.silence_ns}
+        told = [f"{what} {brief(wait_ns)}" for what, wait_ns in waits.items() if wait_ns is not None]
+        counts = f"{self.timeouts} timeouts", f"{self.vanished} packets vanished", f"{self.abandoned} paths abandoned"
+        return ", ".join([*counts, *told])
 
 
 def harm(run: Run) -> Harm:
@@ -304,8 +306,8 @@ def harm(run: Run) -> Harm:
         timeouts=totals.get("rto", 0),
         vanished=drops["drop_program"] + drops["drop_trimmed_share"] + drops["drop_queue_full"],
         abandoned=paths.abandoned(run)[0],
-        began_ns=max((flow.first_ns or 0 for flow in seen if flow), default=0),
-        silence_ns=max((flow.silence_ns for flow in seen if flow), default=0),
+        began_ns=max((flow.first_ns for flow in seen if flow and flow.first_ns is not None), default=None),
+        silence_ns=max((flow.silence_ns for flow in seen if flow), default=None),
     )
 
 

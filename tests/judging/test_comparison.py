@@ -154,7 +154,11 @@ def test_without_trimming_packets_vanish_and_paths_are_abandoned(made_up, trimme
         return Run([line for line in made_up(**changes).lines if abandoned or line["kind"] != "ev"])
 
     findings = found(build(**trimmed), build(**dropped, changed=UNTRIMMED))
-    assert findings["worse without trimming"].holds is holds, findings["worse without trimming"].reason
+    reason = findings["worse without trimming"].reason
+    assert findings["worse without trimming"].holds is holds, reason
+    assert "timeouts" in reason
+    assert "first bytes" not in reason, "a run without flows has no first bytes, and no pauses"
+    assert "pause" not in reason
 
 
 def test_each_number_stands_beside_the_other_runs(made_up: Build) -> None:
