@@ -41,6 +41,12 @@ class Recorded(Random):
         return self.draws.pop(0)
 
 
+def made_selection(name: str, **given: Any) -> Any:
+    """A selection of 32 EVs with these parameters."""
+    kind = SELECTIONS[name]
+    return kind(ev_set(32), Random(3), checked("selection", name, kind.parameters, given))
+
+
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_policy_decides_as_the_reference_does(name: str) -> None:
     recorded = json.loads(lzma.decompress(RECORDED[name].read_bytes()))
@@ -222,6 +228,26 @@ def test_swift_grows_by_a_packet_per_round_trip_and_cuts_by_the_excess_once_per_
     assert cc.window_bytes == 1500
 
 
+@pytest.mark.parametrize("kind", [Dctcp, Swift])
+def test_a_loss_cuts_nothing_where_switches_trim_if_so_told(kind: type[Any]) -> None:
+    """NSCC takes a loss for congestion only where switches do not trim (`docs/reference/nscc.md`)."""
+    for trimming, losses_cut, share in ((True, True, 0.5), (True, False, 1.0), (False, False, 0.5)):
+        path = PathTraits(12_000, 12_000, 100_000_000_000, 1500, trimming=trimming)
+        cc = kind(path, checked("congestion", "made", kind.parameters, {"losses_cut": losses_cut}), {})
+        before = cc.window_bytes
+        cc.on_loss(100_000, 1500, before)
+        assert cc.window_bytes == share * before
+
+
+def test_reps_freezes_for_round_trips_if_so_told() -> None:
+    selection: Any = made_selection("reps", freeze_rtts=9.0)
+    path = selection.table[0]
+    selection.on_packet_acked(1_000, path, 4096, 12_000, False)
+    selection.on_packet_acked(2_000, path, 4096, 20_000, False)
+    selection.on_packet_lost(3_000, path, 4096, True)
+    assert selection._thaw_ns == 3_000 + 9 * 12_000
+
+
 def test_rccc_owes_nothing_for_packets_that_went_without_credit() -> None:
     """One always may. A receiver does not count credit below 0, so a sender that did would never have it again."""
     cc: Rccc = made("rccc")
@@ -310,8 +336,8 @@ def test_plb_leaves_a_path_when_linux_does() -> None:
 
 
 def test_plb_repaths_a_plane_whose_packets_are_marked_and_no_other() -> None:
-    evs = ev_set(32)
-    selection = SELECTIONS["plb"](evs, Random(3), checked("selection", "plb", PlbSelection.parameters, {}))
+    selection: Any = made_selection("plb")
+    evs = selection.evs
     first = {plane.number: selection.next(plane.bit) for plane in evs.planes}
     marked = evs.planes[0].number
     for path in first.values():

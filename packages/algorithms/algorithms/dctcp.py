@@ -16,11 +16,13 @@ class Dctcp(Congestion):
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("gain", float, 0.0625, 0.0001, 1.0, "", "weight of the latest window in alpha (RFC 8257's g)"),
+        Parameter("losses_cut", bool, True, what="false: not where switches trim, as with NSCC; a path has failed"),
     )
 
     def __init__(self, path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
         super().__init__(path, values, shared)
         self._gain = float(values["gain"])
+        self._losses_cut = bool(values["losses_cut"]) or not path.trimming
         self._mtu = path.mtu_bytes
         self._largest = max(path.peer_bdp_bytes * 3 // 2, path.mtu_bytes)
         self._window = float(max(self._largest // path.sharers, path.mtu_bytes))
@@ -37,6 +39,8 @@ class Dctcp(Congestion):
         self._count(size, True)
 
     def on_loss(self, now_ns: int, size: int, inflight_bytes: int) -> None:
+        if not self._losses_cut:
+            return
         if self._recovering_bytes > 0:
             self._recovering_bytes -= size
             return

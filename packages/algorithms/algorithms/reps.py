@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 
 from algorithms.entropies import EntropySelection
 from endpoint.mrc import EvPath, EvSet, Parameter, Values
+from endpoint.nic import NEVER
 
 EXPLORE: Final = 16
 """Random paths right after freezing."""
@@ -25,12 +26,16 @@ class RepsSelection(EntropySelection):
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("ring", int, 8, 1, 1024, "paths", "how many good paths are remembered"),
         Parameter("freeze_ns", int, 10_000_000, 0, 10**12, "ns", "how long after a loss no other path is tried"),
+        Parameter(
+            "freeze_rtts", float, 0.0, 0.0, 10**6, "round trips", "the same in shortest round trips; 0: freeze_ns"
+        ),
     )
 
     def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
         super().__init__(evs, rng, values)
         length = int(values["ring"])
-        self._freeze_ns = int(values["freeze_ns"])
+        self._freeze_ns, self._freeze_rtts = int(values["freeze_ns"]), float(values["freeze_rtts"])
+        self._rtt_ns = NEVER
         self._ring = [0] * length
         self._is_fresh = [False] * length
         self._head = self._count = self._fresh_count = self._frozen_at = 0
@@ -60,7 +65,8 @@ class RepsSelection(EntropySelection):
     def _heard(self, now_ns: int, *, lost: bool) -> None:
         """Freeze upon a loss, and thaw when the time is over."""
         if lost and self._thaw_ns < 0 and not self._explore:
-            self._thaw_ns = now_ns + self._freeze_ns
+            known = self._freeze_rtts and self._rtt_ns < NEVER
+            self._thaw_ns = now_ns + (int(self._freeze_rtts * self._rtt_ns) if known else self._freeze_ns)
         if 0 <= self._thaw_ns < now_ns:
             self._thaw_ns = -1
             self._is_fresh = [False] * len(self._ring)
@@ -68,6 +74,8 @@ class RepsSelection(EntropySelection):
             self._explore = EXPLORE
 
     def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
+        if rtt_ns is not None:
+            self._rtt_ns = min(self._rtt_ns, rtt_ns)
         self._heard(now_ns, lost=False)
         number = self.numbers.get(path.ev)
         if marked or number is None:

@@ -19,6 +19,7 @@ class Swift(Congestion):
         Parameter("increase", float, 1.0, 0.01, 64.0, "packets per round trip", "additive increase"),
         Parameter("beta", float, 0.8, 0.0, 1.0, "", "multiplicative decrease per excess"),
         Parameter("cut_max", float, 0.5, 0.0, 1.0, "", "the largest decrease at a time"),
+        Parameter("losses_cut", bool, True, what="false: not where switches trim, as with NSCC; a path has failed"),
     )
 
     def __init__(self, path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
@@ -27,6 +28,7 @@ class Swift(Congestion):
         self._increase = float(values["increase"]) * path.mtu_bytes
         self._beta = float(values["beta"])
         self._cut_max = float(values["cut_max"])
+        self._losses_cut = bool(values["losses_cut"]) or not path.trimming
         self._mtu = path.mtu_bytes
         self._largest = max(path.peer_bdp_bytes * 3 // 2, path.mtu_bytes)
         self._window = float(max(self._largest // path.sharers, path.mtu_bytes))
@@ -47,7 +49,8 @@ class Swift(Congestion):
         self._cut(now_ns, self._cut_max)
 
     def on_loss(self, now_ns: int, size: int, inflight_bytes: int) -> None:
-        self._cut(now_ns, self._cut_max)
+        if self._losses_cut:
+            self._cut(now_ns, self._cut_max)
 
     def on_timeout(self, now_ns: int, lost_bytes: int) -> None:
         self._window = float(self._mtu)
