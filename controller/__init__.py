@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from controller.pipelines import Pipelines, compiled_pipelines
     from controller.provisioning import ProvisionError, addresses, check, provision
     from controller.push import read_switch, reconverge, verify, write_entities
+    from controller.variant import ProgramVariant
 else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "Address", "Cells", "ClassCounters", "ClientError", "DirectControl", "Entity", "Pipelines", "ProvisionError",
-    "TableEntry", "addresses", "check", "cli", "compiled_pipelines", "counted", "drop_causes", "encode", "encoded",
-    "provision", "push", "read_counters", "read_switch", "reconverge", "tables", "verify", "words", "write_entities",
+    "Address", "Cells", "ClassCounters", "ClientError", "DirectControl", "Entity", "Pipelines", "ProgramVariant",
+    "ProvisionError", "TableEntry", "addresses", "check", "cli", "compiled_pipelines", "counted", "drop_causes",
+    "encode", "encoded", "provision", "push", "read_counters", "read_switch", "reconverge", "tables", "verify",
+    "words", "write_entities",
 ]  # fmt: skip

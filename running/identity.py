@@ -14,6 +14,7 @@ from typing import Any
 
 import controller
 from common import plain_file, user_code
+from common.door import thing
 from endpoint import plugins
 from running import sdk
 from running.options import DECIDING, IF_CHOSEN
@@ -59,13 +60,18 @@ def version() -> str:
 
 
 def hashes(
-    source: str, plan: Plan, settings: Mapping[str, Any] | None = None, programs: Sequence[Program] = ()
+    source: str,
+    plan: Plan,
+    settings: Mapping[str, Any] | None = None,
+    programs: Sequence[Program] = (),
+    variant: str = "",
 ) -> dict[str, str]:
     """Digests (16 hexadecimal digits) of the P4 program, the scenario's file, the plan, and the code that runs them.
 
     `source` is what the user called the scenario: a shipped name or the path of a file. Files that `settings` name, and
     the modules that they import, are part of the transport. "imports" is of the modules that the scenario's file
     imports, and "programs" of the files that the words of `programs` name; a run without any has no such digest.
+    `variant` is MODULE:NAME of what switches run in place of `p4/`: its room is then part of the switch.
     Raises CompileError.
     """
     file = library.file_of(source)
@@ -78,8 +84,10 @@ def hashes(
         code["imports"] = digest("".join(digest(plain_file.read_up_to(path)) for path in helpers).encode())
     if programs:
         code["programs"] = programs_digest(programs)
+    if variant:
+        code["switch"] = code_digest((*CODE["switch"], variant.partition(".")[0].partition(":")[0]))
     return {
-        "program": program_digest(),
+        "program": program_digest(thing(variant).programs if variant else None),
         "scenario": workload or (digest(plain_file.read_up_to(file)) if file is not None and file.exists() else ""),
         "plan": digest(json.dumps(plan_document(plan), sort_keys=True).encode()),
         **code,
@@ -141,9 +149,9 @@ def key(options: Mapping[str, Any]) -> str:
     return digest(json.dumps(chosen, sort_keys=True, default=str).encode())
 
 
-def program_digest() -> str:
+def program_digest(programs: Path | None = None) -> str:
     """The digest of both compiled pipelines; comments, spaces and folders of the P4 source do not count."""
-    pipelines = controller.compiled_pipelines()
+    pipelines = controller.compiled_pipelines(programs)
     return digest("".join(pipelines[role].digest for role in sorted(pipelines)).encode())
 
 

@@ -65,12 +65,14 @@ class Choices:
             raise ValueError("--until: only with --world simulated; end a run on real links with Ctrl-C")
         if until is not None and not 0 < until <= SECONDS_MAX:
             raise ValueError(f"--until must be above 0 and at most {SECONDS_MAX} s (got {until:.15g})")
-        most, single = RECONVERGENCE_MAX_S, self.transport.single_plane
+        if self.transport.virtual_only and not virtual:
+            raise ValueError(f"--transport {self.transport.name}: only with --world simulated, for its switches")
+        most, single = RECONVERGENCE_MAX_S, self.transport.routed
         if self.reconvergence_s == AS_DEPLOYED_S:
             object.__setattr__(self, "reconvergence_s", RECONVERGENCE_S if single else None)
         if self.reconvergence_s is not None and not (single and 0 <= self.reconvergence_s <= most):
             raise ValueError(
-                f"--reconvergence: 0 to {most} s, and only with a RoCE transport: MRC's tables never change"
+                f"--reconvergence: 0 to {most} s, and only with a transport that has routing: MRC's tables never change"
             )
 
     @property
@@ -81,7 +83,7 @@ class Choices:
     @property
     def never_rerouted(self) -> bool:
         """Whether this is a baseline whose switches keep to their tables, as MRC's always do."""
-        return self.transport.single_plane and self.reconvergence_s is None
+        return self.transport.routed and self.reconvergence_s is None
 
     @property
     def pace(self) -> float:

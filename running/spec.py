@@ -151,7 +151,7 @@ class RunSpec:
             "python": sys.version.split()[0],
             "cpus": os.cpu_count(),
             "version": identity.version(),
-            "hashes": identity.hashes(source, choices.plan, transport.settings, self.programs()),
+            "hashes": identity.hashes(source, choices.plan, transport.settings, self.programs(), transport.variant),
         }
         if (command := self.scenario.command) is not None:
             options |= {"program": command.text, "program_hosts": list(command.hosts)}

@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from common.door import added, of_packages, thing
 from common.terminal.choices import no_such
 from endpoint.mrc import presets
 from topo import Plan
 from topo.planfile import check_pfc
+
+if TYPE_CHECKING:
+    from controller import ProgramVariant
 
 __all__ = ["LOSSLESS", "TRANSPORTS", "Payload", "TransportChoice", "transport"]
 
@@ -26,6 +30,23 @@ class TransportChoice:
     queue_pairs: int = 1
     pfc: bool = False  # priority-based flow control (IEEE 802.1Qbb) in every switch and NIC
     payload: Payload = "real"  # "counted": in virtual time, frames leave payload out, and only its place is checked
+    plain: bool = False  # every plane forwards plain IPv6 by ECMP, and routing avoids dead links: no source routes
+    variant: str = ""  # MODULE:NAME of what switches run in place of the programs in `p4/`
+
+    @property
+    def routed(self) -> bool:
+        """Whether a routing protocol takes dead links out of the switches' tables."""
+        return self.single_plane or self.plain
+
+    @property
+    def virtual_only(self) -> bool:
+        """Whether real links have no such switches or planes."""
+        return self.plain or bool(self.variant)
+
+    def programs(self) -> "ProgramVariant | None":
+        """What switches run; None: the programs in `p4/`."""
+        made: ProgramVariant | None = thing(self.variant) if self.variant else None
+        return made
 
     @property
     def counted(self) -> bool:
@@ -38,6 +59,8 @@ class TransportChoice:
         Raises PlanError for a lossless one with switches that have no flow control.
         """
         built = plan.single_plane() if self.single_plane else plan
+        if self.plain:
+            built = replace(built, encapsulation="none")
         if self.pfc:
             built = built.with_pfc()
             check_pfc(built)
@@ -89,12 +112,15 @@ TRANSPORTS: Mapping[str, TransportChoice] = {
         *_roce(),
     )
 }
-"""Every transport that a run can choose, by its name on the command line."""
+"""Every transport of the lab that a run can choose, by its name on the command line."""
+GROUP = "mrclab.transports"
+"""Entry points of packages: `NAME = "MODULE:CHOICE"`."""
 
 
 def transport(name: str, settings: Mapping[str, Any] | None = None) -> TransportChoice:
     """The transport of this name; ValueError with the valid names otherwise. `settings` are for MRC endpoints only."""
-    if name not in TRANSPORTS:
-        raise ValueError(no_such("transport", name, TRANSPORTS))
-    choice = TRANSPORTS[name]
+    place = "" if name in TRANSPORTS else of_packages(GROUP).get(name, "") or added(GROUP).get(name, "")
+    if not place and name not in TRANSPORTS:
+        raise ValueError(no_such("transport", name, [*TRANSPORTS, *added(GROUP)]))
+    choice: TransportChoice = thing(place) if place else TRANSPORTS[name]
     return replace(choice, settings={**(settings or {}), **choice.settings}) if choice.agent == "mrc" else choice

@@ -119,11 +119,15 @@ class PathTemplate:
 
 def path_templates(plan: Plan, host: Host, other: Host) -> tuple[PathTemplate, ...]:
     """The templates of a pair's paths, in the order of `path_rows`: the same for all hosts under the same two leaves,
-    but for the baseline, where each receiver has its own.
+    but where switches choose by ECMP: there each receiver has its own, and an EV is a number that they hash.
     """
     if plan.encapsulation == "none":
         address = int(IPv6Address(host_address(plan, other)))
-        return tuple(PathTemplate(EV_BASE + seed, 1, 0, None, address, None) for seed in range(BASELINE_EVS))
+        return tuple(
+            PathTemplate(plane << 16 | EV_BASE + seed, plane + 1, plane, None, address, None)
+            for plane in range(plan.planes)
+            for seed in range(BASELINE_EVS)
+        )
     templates = []
     for ev, path in evs(plan, host, other):
         prefix = int(usid_address(plan, [switch_usid(switch) for switch in path.switches]))

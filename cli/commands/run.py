@@ -25,7 +25,7 @@ from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
 from running import RunDirectory
 from running.options import DEFAULTS, OPTIONS
-from running.transport_choice import TRANSPORTS, transport
+from running.transport_choice import transport
 from scenarios import library
 from topo.emulation import labname
 
@@ -129,7 +129,7 @@ def chosen_runs(arguments: argparse.Namespace, names: Sequence[str], console: La
     for name in names:
         # In a race, options that only RoCE has are RoCE's.
         own = argparse.Namespace(**{**vars(arguments), "transport": name, "seed": seed})
-        if len(names) > 1 and not TRANSPORTS[name].single_plane:
+        if len(names) > 1 and not transport(name).single_plane:
             own.reconvergence = DEFAULTS["reconvergence"]
         tell = console.tell if not prepared else lambda line: None
         spec = choose(own, tell, lambda spec: want_compiled(arguments, spec.seconds, told=False, quick=True))

@@ -253,7 +253,7 @@ class SimulatedWorld:
         self.active = ActiveFaults(plan, self)
         tell(f"simulating {plan.switch_count} switches and {plan.host_count} hosts in virtual time")
         made = make_fabric or partial(NativeFabric, counted=transport.counted)
-        self.fabric = SimulatedFabric(plan, seed, made, self._owns)
+        self.fabric = SimulatedFabric(plan, seed, made, self._owns, transport.programs())
         self.time = self._time()
         self._directory = directory
         self._processes: list[SteppedProcess] = []

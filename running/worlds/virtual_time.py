@@ -15,7 +15,7 @@ from random import Random
 from typing import Protocol
 
 from common.seeds import Purpose, derive
-from controller import Cells, DirectControl, Entity, Pipelines, compiled_pipelines, counted, encoded
+from controller import Cells, DirectControl, Entity, Pipelines, ProgramVariant, compiled_pipelines, counted, encoded
 from controller.tables import tables
 from switch import PRIORITIES, End, EngineControl, Fabric, NicPort, PortConfig, QueueConfig, TimedFrame
 from switch.native import NativeFabric
@@ -145,8 +145,12 @@ class SimulatedSwitch:
         pipelines: Pipelines,
         fetch: Callable[[], EngineControl],
         clock: Callable[[], int],
+        variant: ProgramVariant | None = None,
     ) -> None:
         self.node = node
+        self._variant = variant
+        self._down: set[int] = set()
+        """Ports without a link, of which a variant's entries may tell."""
         self._fetch = fetch
         self.running = True
         self._plan = plan
@@ -199,7 +203,10 @@ class SimulatedSwitch:
         depths = [ceil(self._depths.get(priority, 0) * share) for priority in range(PRIORITIES)]
         queues = tuple(QueueConfig(depth_packets=depth) for depth in depths)
         self.engine.configure_port(port, PortConfig(**{**own, **self._pfc[port]}, queues=queues), self._clock())
-        if share != self._shares.get(port, 1.0):
+        changed = self._variant is not None and state.up == (port in self._down)
+        if changed:
+            self._down ^= {port}
+        if changed or share != self._shares.get(port, 1.0):
             self._shares[port] = share
             self._planned = encoded(self._pipeline, self._tables())
             self.reconverge(self._dead_links)
@@ -212,7 +219,10 @@ class SimulatedSwitch:
         self.install(self._tables(dead_links))
 
     def _tables(self, dead_links: Collection[tuple[str, str]] = ()) -> list[Entity]:
-        return tables(self._plan, self.node, dead_links=dead_links, shares=self._shares, virtual_time=True)
+        planned = tables(self._plan, self.node, dead_links=dead_links, shares=self._shares, virtual_time=True)
+        if self._variant is not None:
+            planned += self._variant.entries(self._plan, self.node, self._down, dead_links)
+        return planned
 
     def install(self, entities: Iterable[Entity]) -> None:
         """Bring the tables to these entries, whether or not they are the plan's. Nothing after a crash."""
@@ -266,11 +276,17 @@ class SimulatedFabric:
     """Every switch of a plan, provisioned, and every cable between switches and to hosts, with carrier."""
 
     def __init__(
-        self, plan: Plan, seed: int, make: MakeFabric = NativeFabric, owns: Callable[[Node], bool] = lambda _: True
+        self,
+        plan: Plan,
+        seed: int,
+        make: MakeFabric = NativeFabric,
+        owns: Callable[[Node], bool] = lambda _: True,
+        variant: ProgramVariant | None = None,
     ) -> None:
-        """`owns` says which nodes are this process's: other switches are cables' ends and nothing else."""
+        """`owns` says which nodes are this process's: other switches are cables' ends and nothing else. `variant`: what
+        switches run in place of the programs in `p4/`."""
         seeds = Random(derive(seed, Purpose.SWITCHES))
-        pipelines = compiled_pipelines()
+        pipelines = compiled_pipelines(None if variant is None else variant.programs)
         self._switch_numbers = {node: number for number, node in enumerate(plan.switches())}
         self.host_numbers = {host: number for number, host in enumerate(plan.hosts())}
         engine_seeds = [seeds.getrandbits(64) for _ in self._switch_numbers]
@@ -278,7 +294,7 @@ class SimulatedFabric:
         for link in links(plan):
             self.fabric.connect(self._end(link.a), self._end(link.b))
         self.switches = {
-            node: SimulatedSwitch(plan, node, pipelines, partial(self.fabric.switch, number), self._now_ns)
+            node: SimulatedSwitch(plan, node, pipelines, partial(self.fabric.switch, number), self._now_ns, variant)
             for node, number in self._switch_numbers.items()
             if owns(node)
         }
