@@ -217,6 +217,9 @@ class Endpoint(Nic[QueuePair]):
             self.log.count("malformed")
             return
         if frame.dst != self.address or (frame.outer is not None and frame.outer[1] not in self.arrivals):
+            if frame.dscp == self.settings.returned_dscp and frame.src == self.address and bth.opcode in WRITES:
+                self._receive_returned(frame, bth, now_ns)
+                return
             self.log.count("not_for_us")
             return
         if frame.udp_dport != self._udp_port and (bth.opcode not in OPCODES or frame.udp_dport not in self._udp_ports):
@@ -323,6 +326,14 @@ class Endpoint(Nic[QueuePair]):
             qp.requester.credit.hear(kind, state, now_ns)
         qp.requester.receive_sack(now_ns, self._sack)
         qp.freshen(self._sack.ev, self._sack.mark)
+
+    def _receive_returned(self, frame: frames.Frame, bth: wire.Bth, now_ns: int) -> None:
+        """A packet of this NIC's own, which no switch could forward, for the queue pair with that peer's number."""
+        for qp in self.qps.values():
+            if qp.sending and qp.peer.address == frame.dst and qp.remote_qpn == bth.dest_qpn:
+                qp.requester.receive_returned(now_ns, bth.psn, frame.ev)
+                return
+        self.log.count("no_qp")
 
     def _refuse_again(self, arrival: Port, qpn: int, opcode: int, src: bytes, ev: int, now_ns: int) -> None:
         """A packet for a QP that cannot receive: a write or a probe shows that the peer has not heard of a refusal."""

@@ -315,6 +315,20 @@ class Flight(PacketWindow):
         self.rule.prune(self)  # NACKs bring nothing that a loss rule could judge by
         return path, size
 
+    def returned(self, index: int, entropy: int) -> tuple[EvPath, int, int] | None:
+        """A switch has sent the copy on this EV back, whose path is to blame: path, size and when it was sent.
+
+        None as of `refused`.
+        """
+        slot = (self.una + index) & self.mask
+        if (refused := self.refused(index, entropy)) is None:
+            return None
+        path, size = refused
+        if not self.blamed:
+            self.blamed = [None] * (self.mask + 1)
+        self.blamed[slot] = Blame(path, self.sent_ns[slot], proved=False)
+        return path, size, self.sent_ns[slot] + self.late_ns
+
     def waiting(self) -> list[int]:
         """Packets that are neither acknowledged nor taken for lost, as offsets from `una`."""
         bits = ~(self.acked | self.lost) & ((1 << (self.nxt - self.una)) - 1)

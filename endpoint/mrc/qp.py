@@ -253,6 +253,11 @@ class QueuePair(VerbQueuePair):
         self.requester.enqueue(message)
 
     @property
+    def remote_qpn(self) -> int:
+        """The peer's number of its end; 0 before that is known."""
+        return self._remote.qpn if self._remote is not None else 0
+
+    @property
     def next_psn(self) -> int:
         return self.requester.flight.nxt
 

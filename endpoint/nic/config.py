@@ -114,6 +114,8 @@ class Settings:
     """Control frames waiting on a port; more are dropped, as a full NIC queue would."""
     rcv_penalty: bool = False
     """Whether a receiver that several senders load tells each to shrink its window to its share: a rule of this lab."""
+    returned_dscp: int | None = None
+    """DSCP of packets that switches send back because the link behind them is down. None: no such packet is known."""
     dialect: str = "default"
     """The reading of the specification: default or mrc-client (`endpoint.nic.dialect`)."""
 

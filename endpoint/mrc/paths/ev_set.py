@@ -79,6 +79,8 @@ class EvPath:
         self.backoff = 1
         self.probe_due_ns = 0
         self.returned_ns = -1
+        self.link_down = False
+        """Whether a switch has said so of a link of this path, since when no probe has brought the EV back."""
         self.rested_until = 0
         """The last packet of its plane, counted by `PlaneEvs.taken`, that a SKIP EV sits out."""
 
@@ -251,6 +253,12 @@ class EvSet:
         tolerated = path.state in SENDABLE and self._tolerated(path)
         self.signal(path, EvCause.LOSS_AT_FLOOR if tolerated else EvCause.LOSS, now_ns)
 
+    def leave(self, path: EvPath, now_ns: int) -> None:
+        """A link of this path is known to be down: take the EV out, unless it is the last of all."""
+        path.link_down = True
+        last = path.active and path.plane.active == [path] and not path.plane.backups and self._last(path.plane)
+        self.signal(path, EvCause.LOSS_AT_FLOOR if last else EvCause.LOSS, now_ns)
+
     def _tolerated(self, path: EvPath) -> bool:
         plane = path.plane
         if not path.active or plane.backups or len(plane.active) > plane.floor:
@@ -322,6 +330,7 @@ class EvSet:
     def _restore(self, path: EvPath, cause: EvCause, now_ns: int) -> None:
         plane = path.plane
         plane.out.remove(path)
+        path.link_down = False
         self.out_count -= 1
         path.returned_ns = now_ns if cause is not EvCause.LATE_ACK else -1
         path.suspicion = SUSPECT_RETURNED if cause in (EvCause.PROBED, EvCause.PROBED_MARKED) else 0

@@ -53,7 +53,7 @@ def next_after_loss(
     """
     others = 0
     usable &= ports_open
-    if blamed is not None and selection.heeds and evs.leaves_plane:
+    if blamed is not None and selection.heeds and (evs.leaves_plane or blamed.link_down):
         for plane in evs.live:
             if plane is not blamed.plane and plane.port.paused_ns <= now_ns:
                 others |= plane.bit & ports_open
