@@ -8,6 +8,7 @@ they follow when rates or delays change.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -162,6 +163,8 @@ class Plan:
     dscp: Dscp = field(default=Dscp())
     pfc: Pfc = field(default=Pfc())
     shape: Topology | None = None
+    names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """What nodes are called elsewhere, by name: "p0l3" is "p0-leaf03". Either name may be given for the node."""
 
     # --- nodes ----------------------------------------------------------------------------------------------
 
@@ -209,10 +212,18 @@ class Plan:
 
     def node(self, name: str) -> Node:
         """The node of this name; ValueError with the valid names when the plan has none such."""
-        node = parse_node(name)
+        node = parse_node(self.own_names(name))
         if not self.topology.has(node):
             raise ValueError(f"plan {self.name!r} has no {name}: {self.topology.lacks(node)}")
         return node
+
+    def own_names(self, text: str) -> str:
+        """A name or a target of a fault in which names from elsewhere are replaced: "p0-leaf03>p0-spine01"."""
+        if not self.names:
+            return text
+        inverse = {name: own for own, name in self.names.items()}
+        names = "|".join(map(re.escape, sorted(inverse, key=len, reverse=True)))
+        return re.sub(rf"(?<![^->–])({names})(?=[->–.]|$)", lambda match: inverse[match[1]], text)
 
     def host(self, name: str) -> Host:
         """The host of this name; ValueError when it is none of the plan's hosts."""
@@ -329,6 +340,7 @@ class Plan:
         except TopologyError as error:
             raise PlanError(f"plan {self.name!r}: {error}") from None
         overrides = {key: kind for key, kind in self.switch_overrides.items() if key.startswith("p0")}
+        names = {key: name for key, name in self.names.items() if key.startswith(("p0", "h"))}
         return replace(
             self,
             name=name,
@@ -337,6 +349,7 @@ class Plan:
             encapsulation="none",
             switch_overrides=MappingProxyType(overrides),
             shape=shape,
+            names=MappingProxyType(names),
         )
 
     def with_pfc(self) -> Plan:

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -39,6 +40,8 @@ TOPO = ".topo"
 """The ending of a topology file of htsim (`htsim.py`)."""
 
 USID_BLOCK = "fcbb:bbbb::/32"
+_NAME = re.compile(r"[A-Za-z0-9][\w.:-]{0,63}", re.ASCII)
+_OWN_NAME = re.compile(r"h\d+|p\d+[lsc]\d+")
 _RATE = (1_000, 8_000_000_000_000)
 _DELAY = (0, 1_000_000_000)
 _RANGES: dict[str, dict[str, tuple[float, float]]] = {
@@ -186,12 +189,13 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         **{section: asdict(getattr(plan, section)) for section in _SECTIONS},
         "srv6": {"usid_block": str(plan.usid_block)},
         "switches": dict(plan.switch_overrides),
+        **({"names": dict(plan.names)} if plan.names else {}),
     }
 
 
 def parse_document(document: object) -> Plan:
     """A plan from what `plan_document` made. Raises PlanError."""
-    known = ("name", "description", "switch", "encapsulation", "fabric", "srv6", "switches", *_SECTIONS)
+    known = ("name", "description", "switch", "encapsulation", "fabric", "srv6", "switches", "names", *_SECTIONS)
     top = Fields("", document, PlanError, known)
     topology = _topology(top)
     plan = Plan(
@@ -214,9 +218,30 @@ def parse_document(document: object) -> Plan:
         except ValueError as error:
             raise PlanError(f"{switches.place(key)}: {error}") from None
     overrides = {key: switches.choice(key, SWITCH_KINDS) for key in switches.values}
-    plan = replace(plan, switch_overrides=MappingProxyType(overrides))
+    plan = replace(plan, switch_overrides=MappingProxyType(overrides), names=_names(top, plan))
     check_plan(plan)
     return plan
+
+
+def _names(top: Fields, plan: Plan) -> Mapping[str, str]:
+    """The section `[names]`: what nodes are called elsewhere."""
+    names = top.fields("names", default={})
+    taken: dict[str, str] = {}
+    for key in names.values:
+        try:
+            node = plan.node(key)
+        except ValueError as error:
+            raise PlanError(f"{names.place(key)}: {error}") from None
+        name = names.string(key)
+        if not _NAME.fullmatch(name) or (_OWN_NAME.fullmatch(name) and name != node.name):
+            raise PlanError(
+                f"{names.place(key)} must be letters, digits, '_', '.', ':' and '-', and no other node's own name"
+                f" (got {name[:80]!r})"
+            )
+        if name in taken:
+            raise PlanError(f"{names.place(key)} must differ from names.{taken[name]}: both are {name!r}")
+        taken[name] = key
+    return MappingProxyType({key: name for name, key in taken.items()})
 
 
 OWN[Plan] = (plan_document, parse_document)

@@ -49,7 +49,7 @@ def make_fault(plan: Plan, verb: str, target: str, value: float | None = None, s
         raise FaultError(f"{verb} must be given without a number (got {value:.15g})")
     if spec.argument is not None and (value is None or not spec.argument.low <= value <= spec.argument.high):
         raise FaultError(f"{verb}: {spec.argument.rule('none' if value is None else f'{value:.15g}')}")
-    fault = Fault(verb, target.strip().replace("–", "-"), value, seed if spec.chance else 0)
+    fault = Fault(verb, plan.own_names(target.strip().replace("–", "-")), value, seed if spec.chance else 0)
     if spec.target == "switch":
         _refuse_kind(plan, spec, _switch(plan, fault.target))
         return fault
