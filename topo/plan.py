@@ -164,7 +164,7 @@ class Plan:
     pfc: Pfc = field(default=Pfc())
     shape: Topology | None = None
     names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """What nodes are called elsewhere, by name: "p0l3" is "p0-leaf03". Either name may be given for the node."""
+    """Names of nodes elsewhere, by name here: "p0l3" is "p0-leaf03". Either name may be given for the node."""
 
     # --- nodes ----------------------------------------------------------------------------------------------
 

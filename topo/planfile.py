@@ -224,7 +224,7 @@ def parse_document(document: object) -> Plan:
 
 
 def _names(top: Fields, plan: Plan) -> Mapping[str, str]:
-    """The section `[names]`: what nodes are called elsewhere."""
+    """The section `[names]`: names of nodes elsewhere."""
     names = top.fields("names", default={})
     taken: dict[str, str] = {}
     for key in names.values:
