@@ -33,9 +33,12 @@ class Artefacts:
     program: Program
 
 
-@cache
 def compiled(name: str, compiler: str = "mrclab") -> Artefacts:
-    source = ROOT / "p4" / f"{name}.p4"
+    return compiled_from(ROOT / "p4" / f"{name}.p4", compiler)
+
+
+@cache
+def compiled_from(source: Path, compiler: str = "mrclab") -> Artefacts:
     json, p4info = _p4c(source) if compiler == "p4c" else _mrclab(source)
     return Artefacts(json, p4info, load_program(json))
 
