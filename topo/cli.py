@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common import files
+from common.door import added, of_packages, thing
 from common.terminal.printable import path_line
 from topo.count import count_parts
 from topo.emulation import labname, state
@@ -22,6 +23,8 @@ from topo.summaries import SUMMARIES
 __all__ = ["chosen_plan"]
 
 
+GROUP = "mrclab.topo"
+"""Entry points of packages: functions that add a command below `topo`."""
 SPEEDS_SHOWN_MAX = 8
 NOTHING = "–"  # for a switch without such neighbours, in a tier that has some
 
@@ -157,6 +160,8 @@ def register(subparsers: Any) -> None:
     draw.set_defaults(run=run_draw)
 
     add_paths(commands)
+    for added_by_package in (of_packages(GROUP) or added(GROUP)).values():
+        thing(added_by_package)(commands)
 
 
 def add_paths(subparsers: Any) -> None:

@@ -6,7 +6,7 @@ __all__ = ["FIRST_EV", "HOST", "SET", "SUMMARIES"]
 
 SUMMARIES: Mapping[str, str] = {
     "paths": "the paths between two hosts: EV, plane, spine, uSIDs hop by hop",
-    "topo": "show, draw and count plans and paths",
+    "topo": "show, draw, import and check fabrics; count their paths",
 }
 """One line per command of the room, for the help."""
 HOST, FIRST_EV = "a host, such as h0", "the path, by its EV (the first one)"

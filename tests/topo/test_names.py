@@ -1,4 +1,4 @@
-"""Names from elsewhere (`[names]` of a plan): accepted wherever a node is named, and refused where they would confuse."""
+"""Names from elsewhere (`[names]` of a plan): taken wherever a node is named; refused where they confuse."""
 
 import pytest
 

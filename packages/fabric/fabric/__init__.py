@@ -1,0 +1,1 @@
+"""Fabrics that exist, as plans: imported from files of other tools, checked, exported again."""

@@ -1,0 +1,68 @@
+"""`./lab topo import`, as `pyproject.toml` names it."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROLE = "PATTERN=ROLE"
+
+
+def _common(command: argparse.ArgumentParser) -> None:
+    command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files, or folders with all their files")
+    command.add_argument(
+        "--role", action="append", default=[], metavar=ROLE, help="the role of devices by name: 'l*=leaf'; repeatable"
+    )
+
+
+def add_import(commands: Any) -> None:
+    """`topo import`."""
+    command = commands.add_parser(
+        "import",
+        help="a plan from files of containerlab, netlab, SONiC, FRR, LLDP and NetBox",
+        description="Makes a plan file; every fact in it has its file and line. Docs: docs/guide/your-fabric.md",
+    )
+    _common(command)
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="the plan file; without it, it is printed")
+    command.add_argument("--name", metavar="NAME", help="of the plan (that of the first PATH)")
+    command.set_defaults(run=run_import)
+
+
+def roles(given: Sequence[str]) -> list[tuple[str, str]]:
+    """What --role says."""
+    from fabric.shape import ROLES
+
+    pairs = [tuple(each.rpartition("=")[::2]) for each in given]
+    for each, (pattern, role) in zip(given, pairs, strict=True):
+        if not pattern or role not in ROLES:
+            raise ValueError(f"--role must be {ROLE} with one of {', '.join(ROLES)} (got {each!r})")
+    return [(pattern, role) for pattern, role in pairs]
+
+
+def run_import(arguments: argparse.Namespace) -> int:
+    """Make a plan of files, and say how it differs from them."""
+    from common import files
+    from common.terminal.printable import path_line
+    from common.terminal.standard_streams import write_error, write_out
+    from fabric.planning import imported, plan_name
+    from fabric.reading import read
+    from fabric.shape import shape_of
+
+    given = roles(arguments.role)
+    facts = read(arguments.paths)
+    made = imported(facts, shape_of(facts, given), arguments.name or plan_name(arguments.paths))
+    say = write_out if arguments.output else write_error
+    say(f"{made.plan.name}: {made.plan.description}\n")
+    say("".join(f"differs: {each}\n" for each in made.differences))
+    if facts.remarks:
+        say("".join(f"not used: {each}\n" for each in facts.remarks[:10]))
+    if len(facts.remarks) > 10:
+        say(f"not used: {len(facts.remarks) - 10} more, listed in the plan file\n")
+    if arguments.output is None:
+        write_out(made.text)
+        return 0
+    if arguments.output.suffix != ".toml":
+        raise ValueError(f"-o must end in .toml, as plan files do (got {arguments.output})")
+    files.write_named(arguments.output, made.text)
+    write_out(path_line("wrote", arguments.output))
+    return 0

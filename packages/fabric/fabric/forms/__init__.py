@@ -1,0 +1,1 @@
+"""The forms of files that can be imported, one module each."""
