@@ -1,6 +1,7 @@
-"""`./lab topo import`, as `pyproject.toml` names it."""
+"""`./lab topo import` and `./lab topo check`, as `pyproject.toml` names them."""
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,18 @@ def add_import(commands: Any) -> None:
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="the plan file; without it, it is printed")
     command.add_argument("--name", metavar="NAME", help="of the plan (that of the first PATH)")
     command.set_defaults(run=run_import)
+
+
+def add_check(commands: Any) -> None:
+    """`topo check`."""
+    command = commands.add_parser(
+        "check",
+        help="what the files' tables hold against what the fabric needs; exit 1 when something is found",
+        description="Walks every EV of every pair of hosts over the tables of the files, and compares what must agree.",
+    )
+    _common(command)
+    command.add_argument("--json", action="store_true", help="findings as JSON")
+    command.set_defaults(run=run_check)
 
 
 def roles(given: Sequence[str]) -> list[tuple[str, str]]:
@@ -66,3 +79,29 @@ def run_import(arguments: argparse.Namespace) -> int:
     files.write_named(arguments.output, made.text)
     write_out(path_line("wrote", arguments.output))
     return 0
+
+
+def run_check(arguments: argparse.Namespace) -> int:
+    """List what does not hold."""
+    from common.terminal.standard_streams import write_out
+    from fabric.checking import check
+    from fabric.reading import read
+
+    given = roles(arguments.role)
+    facts = read(arguments.paths)
+    checked = check(facts, given)
+    if arguments.json:
+        rows = [
+            {
+                "file": each.place.file,
+                "line": each.place.line,
+                "device": each.device,
+                "text": each.text,
+                "fix": each.fix,
+            }
+            for each in checked.findings
+        ]
+        write_out(json.dumps({"findings": rows, "walked": checked.walked, "links": checked.links}, indent=1) + "\n")
+    else:
+        write_out("".join(f"{each}\n" for each in (*checked.findings, checked.summary())))
+    return 1 if checked.findings else 0

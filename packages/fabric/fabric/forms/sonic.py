@@ -125,7 +125,9 @@ def _srv6(value: Table, file: str, device: Device) -> None:
             )
         )
         if row.text("decap_dscp_mode"):
-            device.settings["SIDs' decap_dscp_mode"] = Setting(row.text("decap_dscp_mode"), place)
+            device.settings["SIDs' decap_dscp_mode"] = Setting(
+                row.text("decap_dscp_mode"), Place(file, row.lines["decap_dscp_mode"])
+            )
 
 
 def _routes(table: Table, file: str, device: Device) -> None:
