@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from common.terminal.counted import counted
 from fabric.facts import Cable, Device, End, Facts, Place, Setting, Sid
 from fabric.shape import Finding, Shape, shape_of
 from fabric.walking import DECAP_SIDS, Tables, Walk
@@ -35,7 +36,7 @@ class Checked:
 
     def summary(self) -> str:
         """The last line: how much was looked at."""
-        found = f"{len(self.findings)} findings" if self.findings else "nothing found"
+        found = counted(len(self.findings), "finding") if self.findings else "nothing found"
         walked = (
             f"{self.right} of {self.walked} EVs lead where they must, over {self.links} links, by {self.style}"
             if self.walked

@@ -41,6 +41,23 @@ def add_check(commands: Any) -> None:
     command.set_defaults(run=run_check)
 
 
+def add_export(commands: Any) -> None:
+    """`topo export`."""
+    from fabric.exporting import FORMS
+
+    command = commands.add_parser(
+        "export",
+        help="a plan as containerlab topology with FRR, SONiC or Cumulus (NVUE) configurations",
+        description="Names are those of the plan's source, uSIDs the lab's. "
+        + "; ".join(f.tried for f in FORMS.values())
+        + ".",
+    )
+    command.add_argument("form", choices=sorted(FORMS))
+    command.add_argument("plan", metavar="PLAN", help="a shipped plan, or a .toml file")
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="made if it is missing")
+    command.set_defaults(run=run_export)
+
+
 def roles(given: Sequence[str]) -> list[tuple[str, str]]:
     """What --role says."""
     from fabric.shape import ROLES
@@ -105,3 +122,22 @@ def run_check(arguments: argparse.Namespace) -> int:
     else:
         write_out("".join(f"{each}\n" for each in (*checked.findings, checked.summary())))
     return 1 if checked.findings else 0
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    """Write every file of a form."""
+    from common import files
+    from common.terminal.printable import path_line
+    from common.terminal.standard_streams import write_out
+    from fabric.exporting import FORMS, export
+    from topo.planfile import load_plan
+
+    plan = load_plan(arguments.plan)
+    if plan.encapsulation == "none":
+        raise ValueError(f"plan {plan.name!r} must have uSIDs to be exported: its encapsulation is 'none'")
+    for name, text in export(plan, arguments.form):
+        files.make_folder((arguments.output / name).parent)
+        files.write(arguments.output / name, text)
+    write_out(path_line(f"wrote a topology and {plan.switch_count} configurations into", arguments.output))
+    write_out(f"{FORMS[arguments.form].tried}\n")
+    return 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.fields import TOML_BYTES_MAX
-from fabric.facts import FabricError, Facts, Place, Sid
+from fabric.facts import Cable, FabricError, Facts, Place, Sid
 from fabric.shape import Shape
 from topo import Host, Plan, PlanError, Switch
 from topo.address import switch_usid, usid_prefix
@@ -50,6 +50,7 @@ def imported(facts: Facts, shape: Shape, name: str) -> Imported:
         *(
             f"{node} = {quoted(source)}  # {facts.devices[source].place}"
             for source, node in sorted(shape.nodes.items(), key=lambda each: _order(each[1]))
+            if source != node.name
         ),
     ]
     try:
@@ -118,6 +119,7 @@ def _fabric(shape: Shape, speeds: dict[int, int]) -> list[str]:
         and len(pairs) == len(between) == leaves * spines // planes
         and all(isinstance(b, Switch) and b.role == "spine" for _, b in pairs)
         and {under.count(leaf) for leaf in under} == {hosts * planes // leaves}
+        and all(_in_order(shape, link, hosts * planes // leaves) for link in shape.links)
     )
     if regular and alike:
         numbers = (planes, leaves // planes, spines // planes, hosts * planes // leaves)
@@ -130,6 +132,12 @@ def _fabric(shape: Shape, speeds: dict[int, int]) -> list[str]:
         ends = f'"{shape.nodes[link.a.device]}", "{shape.nodes[link.b.device]}"'
         lines.append(f"  [{ends}{'' if share == 1.0 else f', {share:.6g}'}],  # {link.place}")
     return [*lines, "]"]
+
+
+def _in_order(shape: Shape, link: Cable, hosts_per_leaf: int) -> bool:
+    """Whether a host is under the leaf that the usual numbering has for it; anything else is in order."""
+    host, leaf = shape.nodes[link.a.device], shape.nodes[link.b.device]
+    return not isinstance(host, Host) or host.index // hosts_per_leaf == leaf.index
 
 
 def _links(facts: Facts, shape: Shape, differences: list[str]) -> list[str]:

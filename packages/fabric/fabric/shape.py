@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from fabric.facts import Cable, Device, End, FabricError, Facts, Place, natural
-from topo import Host, Node, Switch, SwitchRole
+from topo import Host, Node, Switch, SwitchRole, parse_node
 
 ROLES = ("leaf", "spine", "core", "host")
 _WORDS = {
@@ -20,7 +20,8 @@ _WORDS = {
     "host": ("host", "server", "srv", "gpu", "nic", "client"),
 }
 _LETTERS = {"l": "leaf", "s": "spine", "c": "core"}
-_OWN = re.compile(r"p\d+([lsc])\d+")
+OWN = re.compile(r"h\d+|p\d+([lsc])\d+")
+"""The lab's names of nodes."""
 _PLANE = re.compile(r"(?:^|[^a-z])(?:p|plane|rail)[-_]?(\d{1,3})(?=[^0-9]|$)", re.IGNORECASE)
 SUBNET_BITS = 120
 """A prefix at least as long joins two ports; a shorter one joins many hosts."""
@@ -73,7 +74,11 @@ def shape_of(facts: Facts, roles: Sequence[tuple[str, str]] = ()) -> Shape:
     cabled = {end.device for cable in cables for end in (cable.a, cable.b)}
     role_of = _roles(facts, shape, cabled, roles)
     plane_of = _planes(facts, shape, cables, role_of)
-    _number(facts, shape, cables, role_of, plane_of)
+    if all(OWN.fullmatch(name) for name in role_of):
+        shape.rules.append("numbers: the names are the lab's own")
+        shape.nodes |= {name: parse_node(name) for name in sorted(role_of, key=natural)}
+    else:
+        _number(facts, shape, cables, role_of, plane_of)
     order = {"host": 0, "leaf": 1, "spine": 2, "core": 3}
     for cable in cables:
         a, b = cable.a, cable.b
@@ -184,10 +189,8 @@ def _roles(facts: Facts, shape: Shape, cabled: set[str], given: Sequence[tuple[s
 def role_by_name(name: str) -> str:
     """The role that a name tells; "" for none, and where it tells two."""
     lower = name.lower()
-    if match := _OWN.fullmatch(lower):
-        return _LETTERS[match[1]]
-    if re.fullmatch(r"h\d+", lower):
-        return "host"
+    if match := OWN.fullmatch(lower):
+        return _LETTERS[match[1]] if match[1] else "host"
     roles = {
         role
         for role, words in _WORDS.items()
