@@ -212,7 +212,8 @@ class Mesh:
 
     def _check(self, peer: int, tag: Tag, arrival: Arrival | None = None) -> None:
         """Raises `CallError` if nothing comes of waiting for this rank."""
-        why = self.failed.get(tag.call) or (arrival.failure if arrival is not None else "")
+        why = self.failed.get(tag.call) if self.failed else ""
+        why = why or (arrival.failure if arrival is not None else "")
         if not why and peer in self._gone:
             why = f"rank {peer} has left the job"
         if why:

@@ -13,7 +13,7 @@ import pytest
 from mrclab.context import Context
 from mrclab.errors import JobFailedError
 from mrclab.mesh import engine
-from mrclab.mesh.engine import ThreadedEngine
+from mrclab.mesh.engine import SteppedEngine, ThreadedEngine
 from mrclab.mesh.mesh import Step
 
 LIMIT_S = 20.0
@@ -29,7 +29,7 @@ class Quiet:
 
     def __init__(self) -> None:
         here, self.there = socket.socketpair()
-        self.heard = b""
+        self.heard, self.waits = b"", 0
         self.descriptor = fcntl.fcntl(here, fcntl.F_DUPFD_CLOEXEC, BEYOND)
         here.close()
         os.set_blocking(self.descriptor, False)
@@ -44,6 +44,11 @@ class Quiet:
     def poll(self, num_entries: int) -> list[object]:
         with contextlib.suppress(BlockingIOError):
             self.heard += os.read(self.descriptor, 100)
+        return []
+
+    def wait(self, seconds: float) -> list[object]:
+        self.waits += 1
+        self.heard = b"x" * (self.waits // 9)
         return []
 
     def take(self, completions: object) -> bool:
@@ -102,3 +107,18 @@ def test_a_closed_engine_leaves_no_descriptor_and_takes_no_task(quiet: Quiet) ->
     assert eventfds() == before
     with pytest.raises(JobFailedError, match="this rank has left the job"):
         made.start("late", iter(()), None, lambda failure: None)
+
+
+def test_a_wait_in_virtual_time_enters_the_mode_once_for_all_its_turns(quiet: Quiet) -> None:
+    entered = []
+
+    @contextlib.contextmanager
+    def mode() -> Iterator[None]:
+        entered.append(quiet.waits)
+        yield
+
+    made = SteppedEngine(cast(Context, quiet), 0, mode)
+    made.finish(made.start("hear", quiet.until_heard(), None))
+    assert (quiet.waits, entered) == (9, [0, 0])
+    made.sleep(0.0)
+    assert len(entered) == 3
