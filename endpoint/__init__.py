@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from endpoint.frame_filter import ACCEPT_WHOLE
     from endpoint.group import AgentClient, WorkloadGroup, call
     from endpoint.host import HostNic
-    from endpoint.transport import Transport
+    from endpoint.transport import QPInfo, Transport
     from endpoint.virtual_host import VirtualHost
 else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "ACCEPT_WHOLE", "FAULTS", "AgentClient", "Decoder", "HostNic", "Transport", "VirtualHost", "WorkloadGroup",
-    "acknowledges", "blame", "call", "compiled", "factory", "mrc", "nic", "packet_sockets", "plugins", "profile",
+    "ACCEPT_WHOLE", "FAULTS", "AgentClient", "Decoder", "HostNic", "QPInfo", "Transport", "VirtualHost",
+    "WorkloadGroup", "acknowledges", "blame", "call", "compiled", "factory", "mrc", "nic", "packet_sockets", "plugins", "profile",
     "uverbs", "workloads",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from endpoint.nic import icrc
 from endpoint.nic.dialect import DEFAULT, EV_BITS, Dialect
 
-__all__ = ["ECN_CAPABLE", "ETHERNET", "IPV6", "UDP", "headers", "seal"]
+__all__ = ["ECN_CAPABLE", "ETHERNET", "IPV6", "UDP", "headers", "parse", "seal"]
 
 Buffer = bytes | bytearray | memoryview
 

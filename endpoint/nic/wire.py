@@ -18,7 +18,10 @@ from endpoint.nic.headers import Peth as Peth
 from endpoint.nic.headers import Seth as Seth
 from endpoint.nic.headers import Tseth as Tseth
 
-__all__ = ["BTH_BYTES", "METH_BYTES", "RETH_BYTES", "Bth", "Meth", "Opcode", "Reth"]
+__all__ = [
+    "BTH_BYTES", "METH_BYTES", "RETH_BYTES", "Aeth", "Bth", "CcState", "Eeth", "Erth", "Meth", "Neth", "Opcode", "Peth",
+    "Reth", "Seth",
+]  # fmt: skip
 
 
 PSN_BITS: Final = 24

@@ -26,10 +26,10 @@ HEAD = """\
 """
 ABOUT = (
     "The rules that `./lab conform` holds a device against (`docs/conformance.md`). The specification could not be "
-    "read here, so a source is the section that a reader quotes, and the reader. A rule is *must* or *should*; where it "
-    "is *open*, sources are silent or disagree, and the device's choice is recorded and not judged. `basic` rules are run "
-    "first, `all` includes them, `hunt` rules are judged by random schedules. `python -m conform.matrix` writes this "
-    "page from `packages/conform/conform/rules/`."
+    "read here, so a source is the section that a reader quotes, and the reader. A rule is *must* or *should*; "
+    "where it is *open*, sources are silent or disagree, and the device's choice is recorded and not judged. "
+    "`basic` rules are run first, `all` includes them, `hunt` rules are judged by random schedules. `python -m "
+    "conform.matrix` writes this page from `packages/conform/conform/rules/`."
 )
 
 

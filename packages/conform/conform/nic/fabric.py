@@ -1,0 +1,431 @@
+"""Tests of what a fabric does to packets: trimming, marks, SRv6, dead paths and ports."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from itertools import pairwise
+
+from conform.nic import frames, sending
+from conform.nic.bench import PORT_STATUS, Bench, Message
+from conform.nic.device_file import DeviceFile
+from conform.nic.frames import AGAIN, PSN, TRIMMED, TRIMMED_LASTHOP
+from conform.nic.receiving import whole
+from conform.result import Broken, Choice, NotReachable
+
+ROUNDS = 4
+
+
+def nacked(bench: Bench, message: Message, n: int, reason: int, ev: int) -> None:
+    psn = message.first + n & PSN
+    found = bench.expect("NACK", f"packet {n} arrived trimmed", lambda p: p.nack_psn == psn)
+    if found.reason != reason:
+        raise Broken(f"the NACK's reason is {found.reason:#x}, not {reason:#x}")
+    if found.entropy != ev:
+        raise Broken(f"the NACK of a packet on EV {ev:#x} has EV {found.entropy:#x}")
+
+
+def trimmed(bench: Bench, lasthop: bool = False, lengths: bool = False, bare: bool = False) -> None:
+    """A trimmed packet on every EV is refused, and writes nothing."""
+    if not bench.about.trimming:
+        raise NotReachable("the device file says that nothing trims")
+    message = bench.open().message(len(bench.evs) + 1)
+    for n, ev in enumerate(bench.evs):
+        bench.put_trimmed(message, n, ev=ev, lasthop=lasthop, lengths=lengths, bare=bare)
+        nacked(bench, message, n, TRIMMED_LASTHOP if lasthop else TRIMMED, ev)
+    bench.holds(message, [])
+
+
+def trimmed_lasthop(bench: Bench) -> None:
+    trimmed(bench, lasthop=True)
+
+
+def trimmed_lengths(bench: Bench) -> None:
+    """A switch that corrects the outermost length."""
+    trimmed(bench, lengths=True)
+
+
+def trimmed_bare(bench: Bench) -> None:
+    """A trimmed packet without an outer header."""
+    trimmed(bench, bare=True)
+
+
+def trimmed_bare_lengths(bench: Bench) -> None:
+    trimmed(bench, bare=True, lengths=True)
+
+
+def trimmed_then_whole(bench: Bench) -> None:
+    """After the NACK, the copy completes the message."""
+    message = bench.open().message(3)
+    bench.put(message, 0)
+    bench.put_trimmed(message, 1)
+    bench.put(message, 2)
+    nacked(bench, message, 1, TRIMMED, bench.evs[0])
+    bench.put(message, 1, flags=AGAIN)
+    whole(bench, message)
+
+
+def trimmed_copy(bench: Bench) -> None:
+    """A trimmed copy of a packet that has arrived is not refused."""
+    message = bench.open().message(2)
+    bench.put(message, 0)
+    bench.put_trimmed(message, 0)
+    bench.never("the packet had arrived", "NACK")
+    bench.holds(message, [0])
+
+
+def trimmed_ahead_copy(bench: Bench) -> None:
+    """The same beyond a hole."""
+    message = bench.open().message(3)
+    bench.put(message, 1)
+    bench.put_trimmed(message, 1)
+    bench.never("the packet had arrived", "NACK", where=lambda p: p.nack_psn == message.first + 1 & PSN)
+
+
+def trimmed_outside(bench: Bench) -> None:
+    """A trimmed packet beyond the window is not refused as trimmed."""
+    message = bench.open().message()
+    bench.put_trimmed(message, 0, psn=message.first + bench.about.mpr * 128)
+    bench.never("the PSN is outside of the window", "NACK", where=lambda p: p.reason in (TRIMMED, TRIMMED_LASTHOP))
+
+
+def trimmed_qp(bench: Bench) -> None:
+    """A trimmed packet for another queue pair is dropped."""
+    message = bench.open().message()
+    bench.put_trimmed(message, 0, qpn=bench.to.qpn ^ 0x5555)
+    bench.never("the queue pair does not exist", "NACK")
+
+
+def trimmed_control(bench: Bench) -> None:
+    """A control packet that was cut is dropped."""
+    sending.sent(bench.open(), 3)
+    for body in (bench.to.sack(bench.psn + 2 & PSN), bench.to.acknowledge(bench.psn + 2 & PSN, 1)):
+        data = bench.to.seal(body, bench.evs[0], "control")
+        bench.send(frames.with_dscp(data, bench.about.dscp["trimmed"])[:-8], bench.evs[0], "a cut acknowledgement")
+    bench.settle()
+    if early := bench.completions():
+        raise Broken(f"{early[0]} came by an acknowledgement that was cut")
+
+
+def trimmed_no_ack(bench: Bench) -> None:
+    """A trimmed packet counts as not received."""
+    message = bench.open().message(2)
+    bench.put_trimmed(message, 0)
+    bench.put(message, 1)
+    bench.expect("SACK", "the last packet asks", lambda p: message.first + 1 & PSN in p.received)
+    bench.never("packet 0 arrived trimmed only", "ACKNOWLEDGE", where=lambda p: p.msn > 0)
+
+
+def each_trimmed(bench: Bench) -> str:
+    """How many NACKs three trimmed copies of one packet bring."""
+    message = bench.open().message(2)
+    for _ in range(3):
+        bench.put_trimmed(message, 0)
+    bench.settle()
+    raise Choice(f"{len(bench.of('NACK'))} NACKs for three trimmed copies of one packet")
+
+
+def whole_trimmed_class(bench: Bench) -> None:
+    """A packet that a switch would have cut, but that fits, is placed."""
+    message = bench.open().message(size=8)
+    data = frames.with_dscp(bench.frame(message, 0), bench.about.dscp["trimmed"])
+    bench.send(data, bench.evs[0], "a short packet in the class of trimmed packets")
+    whole(bench, message)
+
+
+def marked(bench: Bench) -> None:
+    """A mark is answered at once: this EV is to be skipped once."""
+    bench.open()
+    for ev in bench.evs:
+        message = bench.message(2)
+        bench.put(message, 0, ev=ev, marked=True, flags=0)
+        found = bench.expect("SACK", "the packet is marked", lambda p, m=message: p.cack == m.first)
+        if (found.mark, found.entropy) != (1, ev):
+            raise Broken(f"the SACK of a marked packet on EV {ev:#x} has mark {found.mark} and EV {found.entropy:#x}")
+        bench.put(message, 1)
+        bench.settle()
+        bench.unread.clear()
+
+
+def marked_probe(bench: Bench) -> None:
+    """A mark on a probe comes back in its answer."""
+    bench.open()
+    body = bench.to.probe(bench.peer_psn, 77)
+    bench.send(bench.to.seal(body, bench.evs[0], "trimmable", marked=True), bench.evs[0], "a marked probe")
+    found = bench.expect("SACK", "the probe is answered", lambda p: p.probe and p.probe_id == 77)
+    if found.mark != 1:
+        raise Broken(f"the answer to a marked probe has the mark {found.mark}")
+
+
+def rewritten(bench: Bench, change: Callable[[bytes, DeviceFile], bytes], why: str, kept: bool) -> None:
+    """A frame that the fabric has changed, and that must be placed, or dropped."""
+    message = bench.open().message()
+    bench.send(change(bench.frame(message, 0), bench.about), bench.evs[0], why)
+    if kept:
+        whole(bench, message)
+    else:
+        bench.never(why, "SACK", "NACK", "ACKNOWLEDGE")
+        bench.holds(message, [])
+
+
+def last_hop(bench: Bench) -> None:
+    """The outer hop limit may have run down to 1."""
+    rewritten(bench, lambda data, _: data[:21] + b"\x01" + data[22:], "an outer hop limit of 1", True)
+
+
+def relabelled(bench: Bench) -> None:
+    """The outer flow label may have been changed."""
+    rewritten(bench, lambda data, _: data[:15] + bytes([data[15] & 0xF0 | 5, 1, 2]) + data[18:], "another label", True)
+
+
+def foreign_usid(bench: Bench) -> None:
+    """A frame to another NIC's uSID."""
+    if bench.about.encapsulation == "none":
+        raise NotReachable("the device file says that there is no outer header")
+    rewritten(bench, lambda data, _: data[:42] + b"\x0b\xad" + data[44:], "the outer destination is another NIC", False)
+
+
+def foreign_address(bench: Bench) -> None:
+    """A frame to another NIC's address."""
+
+    def change(data: bytes, about: DeviceFile) -> bytes:
+        at = frames.ipv6_headers(data)[-1] + 24
+        return data[: at + 15] + bytes([data[at + 15] ^ 0x40]) + data[at + 16 :]
+
+    rewritten(bench, change, "the inner destination is another NIC", False)
+
+
+def bare(bench: Bench) -> None:
+    """A frame without an outer header."""
+    message = bench.open().message()
+    bench.put(message, 0, bare=True)
+    bench.settle()
+    raise Choice(f"a write without an outer header is {'placed' if bench.of('SACK') else 'dropped'}")
+
+
+def routed(bench: Bench) -> None:
+    """A segment routing header behind the outer header."""
+    message = bench.open().message()
+    data = bench.frame(message, 0)
+    if data[20] != 41:
+        raise NotReachable("the device file says that there is no outer header")
+    header = struct.pack("!BBBBBBH", 41, 2, 4, 0, 0, 0, 0) + data[38:54]
+    length = struct.unpack_from("!H", data, 18)[0] + len(header)
+    routed_frame = data[:18] + struct.pack("!H", length) + b"\x2b" + data[21:54] + header + data[54:]
+    bench.send(routed_frame, bench.evs[0], "a segment routing header")
+    bench.settle()
+    raise Choice(f"a write with a segment routing header is {'placed' if bench.of('SACK') else 'dropped'}")
+
+
+def ev_probe(bench: Bench) -> None:
+    """An EV probe is answered with its operation, id and timestamp."""
+    bench.open()
+    for n, ev in enumerate(bench.evs):
+        number = bench.rng.randrange(0x10000)
+        bench.control(frames.request(1, number, 3, 0x1234 + n), "EV probe", ev)
+        found = bench.expect("ENDPOINT_RESPONSE", "an EV probe", lambda p, number=number: p.psn & 0xFFFF == number)
+        if (found.op, found.stamp) != (1, 0x1234 + n):
+            raise Broken(f"the answer has op {found.op} and timestamp {found.stamp:#x}, not 1 and {0x1234 + n:#x}")
+
+
+def ev_probe_way(bench: Bench) -> str:
+    """The way of the answer to an EV probe."""
+    bench.open()
+    same = sum(bench.probe_ev(ev).ev == ev for ev in bench.evs)
+    raise Choice(f"{same} of {len(bench.evs)} answers to EV probes come on the probe's EV")
+
+
+def operation_qp(bench: Bench) -> None:
+    """An endpoint request to another queue pair is dropped."""
+    bench.open()
+    bench.control(frames.request(1, 0x4242, 3, 1, qpn=bench.to.qpn), "an EV probe to a connection's queue pair")
+    bench.never("endpoint requests go to queue pair 2", "ENDPOINT_RESPONSE", where=lambda p: p.psn & 0xFFFF == 0x4242)
+
+
+def unknown_operation(bench: Bench) -> None:
+    """An operation that MRC does not have."""
+    bench.open()
+    bench.control(frames.request(3, 0x4343, 3, 1), "an endpoint request with operation 3")
+    bench.never("MRC has no operation 3", "ENDPOINT_RESPONSE", where=lambda p: p.psn & 0xFFFF == 0x4343)
+
+
+def status(bench: Bench, mask: int) -> None:
+    """Tell the device which ports of the tester are up."""
+    bench.status_id = getattr(bench, "status_id", 100) + 1  # type: ignore[attr-defined]
+    number: int = bench.status_id  # type: ignore[attr-defined]
+    bench.control(frames.request(PORT_STATUS, number, mask, 0x77), "port status update", bench.fence_ev)
+    found = bench.expect("ENDPOINT_RESPONSE", "a port status update", lambda p: p.psn & 0xFFFF == number)
+    if (found.op, found.stamp) != (PORT_STATUS, 0x77):
+        raise Broken(f"the answer has op {found.op} and timestamp {found.stamp:#x}, not 0 and 0x77")
+
+
+def port_status(bench: Bench) -> None:
+    two_ports(bench)
+    status(bench.open(), 1)
+
+
+def two_ports(bench: Bench) -> None:
+    if bench.about.ports < 2:
+        raise NotReachable("the device file has one port")
+
+
+def port_down(bench: Bench) -> None:
+    """No data to a port that the peer has said is down."""
+    two_ports(bench)
+    status(bench.open(), 1)
+    for packet in sending.sent(bench, 16):
+        if packet.port != 1:
+            raise Broken(f"{packet} leaves by port {packet.port}, and the peer's is down")
+
+
+def port_up(bench: Bench) -> None:
+    """Both ports once the peer has said that its port is up again."""
+    two_ports(bench)
+    status(bench.open(), 1)
+    status(bench, 3)
+    ports = {packet.port for packet in sending.sent(bench, 16)}
+    if ports != {1, 2}:
+        raise Broken(f"16 packets use the ports {ports}, and both are up")
+
+
+def own_port(bench: Bench) -> None:
+    """A NIC that loses a port tells the peer, and sends by the other."""
+    two_ports(bench)
+    bench.open()
+    bench.ask("port number=2 up=0")
+    found = bench.expect("ENDPOINT_REQUEST", "a port is down", lambda p: p.op == PORT_STATUS)
+    try:
+        if found.mask & 3 != 1:
+            raise Broken(f"the port status mask is {found.mask:#x} with port 2 down")
+        for packet in sending.sent(bench, 8):
+            if packet.port != 1:
+                raise Broken(f"{packet} leaves by port {packet.port}, which is down")
+    finally:
+        bench.ask("port number=2 up=1")
+
+
+def rotation(bench: Bench) -> None:
+    """Packets that follow each other take different EVs."""
+    found = sending.sent(bench.open(), 16)
+    for before, after in pairwise(found):
+        if before.ev == after.ev:
+            raise Broken(f"{before} and {after} both take EV {after.ev:#x}")
+
+
+def all_evs(bench: Bench) -> None:
+    """All EVs are used, and all planes alike."""
+    found = sending.sent(bench.open(), 8 * len(bench.evs))
+    unused = set(bench.evs) - {packet.ev for packet in found}
+    if unused:
+        raise Broken(f"{len(found)} packets do not use the EVs {', '.join(map(hex, sorted(unused)))}")
+    by_port = [sum(packet.port == port for packet in found) for port in range(1, bench.about.ports + 1)]
+    if max(by_port) > 1.5 * min(by_port):
+        raise Broken(f"{len(found)} packets use the ports {by_port} times")
+
+
+def skipped(bench: Bench) -> None:
+    """With all EVs of each port but one marked, the next packet takes one that is not."""
+    good: list[int] = []
+    bench.open()
+    by_port = {port: [ev for ev in bench.evs if bench.about.evs[ev] == port] for port in bench.about.evs.values()}
+    if min(map(len, by_port.values())) < 2:
+        raise NotReachable("the device file must have two EVs per port or more")
+    writes = sent = 0
+    for _ in range(ROUNDS):
+        for packets in (len(bench.evs) * 4, 1):
+            writes += 1
+            bench.post(packets, number=writes)
+            psns = [bench.psn + sent + n & PSN for n in range(packets)]
+            found = [bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn) for psn in psns]
+            sent += packets
+            if packets == 1 and found[0].ev not in good:
+                raise Broken(f"{found[0]} takes EV {found[0].ev:#x}, which was to be skipped once")
+            bench.acknowledge(psns[-1], writes)
+            good = [bench.rng.choice(evs) for evs in by_port.values()]
+            for ev in bench.evs if packets > 1 else ():
+                if ev not in good:
+                    bench.control(bench.to.sack(psns[-1], ev=ev, mark=1), "SACK with a mark")
+            bench.settle()
+
+
+def always_skipped(bench: Bench) -> None:
+    """An EV with the mark ALWAYS_SKIP is not used any more."""
+    bench.open()
+    first = sending.sent(bench, 8)
+    ev = first[3].ev
+    bench.acknowledge(bench.psn + 7 & PSN, 1, ev=ev, mark=2)
+    bench.settle()
+    bench.dead_evs.add(ev)
+    bench.post(4 * len(bench.evs), number=2)
+    for n in range(4 * len(bench.evs)):
+        psn = bench.psn + 8 + n & PSN
+        packet = bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn)
+        if packet.ev == ev:
+            raise Broken(f"{packet} takes EV {ev:#x}, which was to be skipped always")
+
+
+def lost(bench: Bench) -> int:
+    """A packet is lost without a trim; returns its EV."""
+    bench.open()
+    found = sending.sent(bench, 12)
+    ev = found[5].ev
+    bench.dead_evs.add(ev)
+    others = tuple(one.psn for one in found[6:])
+    bench.arrived = (found[4].psn, others)
+    bench.control(bench.to.sack(found[4].psn, others, ev=found[-1].ev, answer=7), "SACK", found[-1].ev)
+    bench.expect_data("packet 5 is missing", lambda p: p.again and p.psn == found[5].psn)
+    bench.in_time(found[0].t_ns)
+    bench.arrived = (found[-1].psn, ())
+    bench.acknowledge(found[-1].psn, 1)
+    return ev
+
+
+def lost_ev(bench: Bench) -> None:
+    """The EV of a packet that was lost and not trimmed is left at once."""
+    ev = lost(bench)
+    bench.settle()
+    bench.post(16, number=2)
+    for n in range(16):
+        psn = bench.psn + 12 + n & PSN
+        packet = bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn)
+        if packet.ev == ev:
+            raise Broken(f"{packet} takes EV {ev:#x}, on which a packet was lost")
+
+
+def lost_probed(bench: Bench) -> None:
+    """An EV that was left is probed in the background."""
+    ev = lost(bench)
+    bench.expect("PROBE", f"EV {ev:#x} was left", lambda p: p.ev == ev, wait_ms=2 * bench.about.answer_ms)
+
+
+def revived(bench: Bench) -> None:
+    """An EV whose probes are answered is used again."""
+    ev = lost(bench)
+    bench.dead_evs.clear()
+    sent = 12
+    for number in range(2, 60):
+        bench.take(bench.session.clock_ns() + 50_000_000)
+        bench.post(8, number=number)
+        psns = [bench.psn + sent + n & PSN for n in range(8)]
+        used = [bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn).ev for psn in psns]
+        sent += 8
+        bench.arrived = (psns[-1], ())
+        bench.acknowledge(psns[-1], number)
+        if ev in used:
+            return
+    raise Broken(f"EV {ev:#x} was not used again, although its probes were answered")
+
+
+def trimmed_ev_kept(bench: Bench) -> None:
+    """A trim is congestion and no failure: its EV is used again."""
+    bench.open()
+    found = sending.sent(bench, 4)
+    ev = found[1].ev
+    bench.control(bench.to.nack(found[1].psn, TRIMMED, ev), "NACK", ev)
+    bench.expect_data("the packet was refused", lambda p: p.again)
+    bench.acknowledge(found[-1].psn, 1)
+    packets = 6 * len(bench.evs)
+    bench.post(packets, number=2)
+    psns = [bench.psn + 4 + n & PSN for n in range(packets)]
+    if ev not in {bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn).ev for psn in psns}:
+        raise Broken(f"EV {ev:#x} was left after a trim")

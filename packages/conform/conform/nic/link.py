@@ -1,0 +1,126 @@
+"""Frames between the tester and a NIC: packet sockets on interfaces, or a Unix socket of packets.
+
+On the Unix socket (SOCK_SEQPACKET) each packet is one byte with the number of the port, from 1, and a frame. The tester
+listens; the device connects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+ETH_P_ALL = 3
+PACKET_OUTGOING = 4
+SOL_PACKET, PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC = 263, 1, 1
+ICMPV6, HOP_BY_HOP = 58, 0
+FRAME_MAX = 65536
+BUFFER_BYTES = 4 << 20
+
+
+class Link(Protocol):
+    """Ports count from 1."""
+
+    def send(self, port: int, data: bytes) -> None:
+        """Send a frame to the device."""
+
+    def receive(self, wait_s: float) -> tuple[int, bytes] | None:
+        """The next frame of the device; None if none has come after `wait_s`."""
+
+    def close(self) -> None:
+        """Give the sockets back."""
+
+
+class InterfaceLink:
+    """One interface per port, in their order. The interfaces need no address."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._sockets: list[socket.socket] = []
+        self._waiting: list[tuple[int, bytes]] = []
+        for name in names:
+            found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+            found.bind((name, ETH_P_ALL))
+            index = socket.if_nametoindex(name)
+            found.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, struct.pack("iHH8s", index, PACKET_MR_PROMISC, 0, b""))
+            found.setblocking(False)
+            self._sockets.append(found)
+
+    def send(self, port: int, data: bytes) -> None:
+        with contextlib.suppress(BlockingIOError, OSError):  # a full queue and a link that is down lose a frame
+            self._sockets[port - 1].send(data)
+
+    def receive(self, wait_s: float) -> tuple[int, bytes] | None:
+        if not self._waiting:
+            ready = select.select(self._sockets, [], [], max(wait_s, 0))[0]
+            for port, one in enumerate(self._sockets, 1):
+                if one in ready:
+                    self._take(port, one)
+        return self._waiting.pop(0) if self._waiting else None
+
+    def _take(self, port: int, one: socket.socket) -> None:
+        try:
+            data, address = one.recvfrom(FRAME_MAX)
+        except OSError:  # the link went down
+            return
+        foreign = data[12:14] != b"\x86\xdd" or data[20:21] in (bytes([ICMPV6]), bytes([HOP_BY_HOP]))
+        if address[2] != PACKET_OUTGOING and not foreign:
+            self._waiting.append((port, data))
+
+    def close(self) -> None:
+        for one in self._sockets:
+            one.close()
+
+
+class SocketLink:
+    """A device that is a program: it connects to the socket at `path`, and each of its packets has a port."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        mask = os.umask(0o177)
+        try:
+            self._listener.bind(str(path))
+        finally:
+            os.umask(mask)
+        self._listener.listen(1)
+        self._device: socket.socket | None = None
+
+    def _connected(self, wait_s: float) -> socket.socket | None:
+        if self._device is None and select.select([self._listener], [], [], max(wait_s, 0))[0]:
+            self._device = self._listener.accept()[0]
+            self._device.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+            self._device.setblocking(False)
+        return self._device
+
+    def send(self, port: int, data: bytes) -> None:
+        device = self._connected(1.0)
+        with contextlib.suppress(OSError):  # a device that reads nothing, or has left, loses the frame
+            if device is not None:
+                device.send(bytes([port]) + data)
+
+    def receive(self, wait_s: float) -> tuple[int, bytes] | None:
+        device = self._connected(wait_s)
+        if device is None or not select.select([device], [], [], max(wait_s, 0))[0]:
+            return None
+        try:
+            data = device.recv(FRAME_MAX)
+        except OSError:
+            data = b""
+        if not data:
+            device.close()
+            self._device = None
+            return None
+        return data[0], data[1:]
+
+    def close(self) -> None:
+        self._listener.close()
+        if self._device is not None:
+            self._device.close()
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)

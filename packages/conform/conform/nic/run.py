@@ -1,0 +1,107 @@
+"""A run of the rules against a NIC: each test on a queue pair that is reset, with its capture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from conform import capture, result
+from conform.nic.bench import Bench
+from conform.nic.control import Channel, ControlError
+from conform.nic.device_file import DeviceFile
+from conform.nic.link import Link
+from conform.nic.session import FloodError, Replay, Session
+from conform.result import FAIL, UNREACHED, Broken, NotReachable, Result
+from conform.rule import Rule
+
+ROLES = ("responder", "requester", "wire", "fabric")
+ATTEMPTS = 5
+"""How often a test is made for which the machine was too slow."""
+SILENT_MAX = 3
+"""Rules in a row without any frame of the device, after which the rest is not tried."""
+
+
+@dataclass(slots=True)
+class Tester:
+    """A device, and how to reach it."""
+
+    about: DeviceFile
+    link: Link
+    control: Channel
+    seed: int = 0
+    silent: str = ""
+    """Why the device is not tried any further."""
+    quiet_rules: int = 0
+
+    def greet(self) -> None:
+        """Raises `ControlError` if the device's control channel does not answer; finds out whether EV probes are."""
+        self.control.ask("hello version=1")
+        if not self.about.ev_probe:
+            return
+        session = Session(self.link, self.control)
+        try:
+            Bench(self.about, session, Random(0)).open().probe_ev()
+        except (Broken, NotReachable):
+            self.about = replace(self.about, ev_probe=False)
+
+    def run(self, rule: Rule) -> tuple[Result, dict[str, bytes]]:
+        """The result of a rule and its captures, by file name."""
+        if self.silent:
+            return Result(rule.id, UNREACHED, self.silent), {}
+        results, captures = [], {}
+        for number, test in enumerate(rule.functions()):
+            for _ in range(ATTEMPTS):
+                session = Session(self.link, self.control)
+                bench = Bench(self.about, session, chance(self.seed, rule, number))
+                found = held(rule, bench, test)
+                if not found.text.startswith("too slow"):
+                    break
+            results.append(found)
+            name = file_name(rule, number)
+            captures[name] = capture.packed(session.events, [f"port{n + 1}" for n in range(self.about.ports)])
+            self._watch(bench, results[-1])
+        return result.joined(results), captures
+
+    def _watch(self, bench: Bench, found: Result) -> None:
+        """Give up on a device that says nothing."""
+        sent = any(event.inward and event.place != capture.TEXT for event in bench.session.events)  # type: ignore[union-attr]
+        if bench.seen:
+            self.quiet_rules = 0
+        elif sent and found.outcome == FAIL:
+            self.quiet_rules += 1
+        if "control channel" in found.text:
+            self.silent = found.text
+        elif self.quiet_rules >= SILENT_MAX:
+            self.silent = "no frame of the device has come: check the interface, its MAC addresses and the device file"
+
+
+def chance(seed: int, rule: Rule, number: int) -> Random:
+    return Random(f"{seed} {rule.id} {number}")
+
+
+def file_name(rule: Rule, number: int) -> str:
+    return f"{rule.id}.pcapng" if not number else f"{rule.id}-{number}.pcapng"
+
+
+def held(rule: Rule, bench: Bench, test: Callable[[Bench], str | None]) -> Result:
+    """One test, on a device that may do anything."""
+
+    def tried(subject: Bench) -> str | None:
+        try:
+            return test(subject)
+        except ControlError as error:
+            raise NotReachable(f"control channel: {error}") from None
+        except FloodError as error:
+            raise Broken(str(error)) from None
+
+    return result.judge(rule, bench, tried)
+
+
+def again(rule: Rule, about: DeviceFile, seed: int, captures: Sequence[bytes]) -> Result:
+    """The result of a rule from its captures. Raises `ReplayError` where they are not of this rule."""
+    results = []
+    for number, (test, data) in enumerate(zip(rule.functions(), captures, strict=True)):
+        bench = Bench(about, Replay(capture.unpacked(data)), chance(seed, rule, number))
+        results.append(held(rule, bench, test))
+    return result.joined(results)
