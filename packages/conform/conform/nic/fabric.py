@@ -305,11 +305,11 @@ def own_port(bench: Bench) -> None:
 
 
 def rotation(bench: Bench) -> None:
-    """Packets that follow each other take different EVs."""
+    """Packets that follow each other take different EVs; where one rotation ends and the next begins, two may agree."""
     found = sending.sent(bench.open(), 16)
-    for before, after in pairwise(found):
-        if before.ev == after.ev:
-            raise Broken(f"{before} and {after} both take EV {after.ev:#x}")
+    alike = sum(before.ev == after.ev for before, after in pairwise(found))
+    if alike > 16 // min(8, len(bench.evs)):
+        raise Broken(f"{alike} of 15 packets take the EV of the packet before")
 
 
 def all_evs(bench: Bench) -> None:
