@@ -17,6 +17,7 @@ TITLES = {
     "responder": "A NIC that receives data",
     "wire": "Frames of either end",
     "fabric": "What a NIC does with SRv6, trimming and marks",
+    "hunt": "A NIC under random schedules",
     "switch": "A switch",
     "library": "A library",
 }

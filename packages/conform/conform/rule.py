@@ -25,8 +25,9 @@ from typing import Any
 FOLDER = Path(__file__).with_name("rules")
 LEVELS = ("must", "should", "open")
 GROUPS = ("basic", "all", "hunt")
-ROLES = ("requester", "responder", "wire", "fabric", "switch", "library")
-"""A role per file. `wire` holds for both ends of a connection, `fabric` for what a NIC says to SRv6 and trimming."""
+ROLES = ("requester", "responder", "wire", "fabric", "hunt", "switch", "library")
+"""A role per file. `wire` holds for both ends of a connection, `fabric` for what a NIC does with SRv6 and trimming,
+`hunt` for a NIC under random schedules."""
 ID = re.compile(r"[A-Z]{3}-\d{3}")
 
 

@@ -25,7 +25,11 @@ def again(manifest: Mapping[str, Any], held: Mapping[str, bytes]) -> list[Result
             continue
         captures = [held[name] for name in told["captures"] if name in held]
         try:
-            results.append(run.again(known, device, about["seed"], captures))
-        except (ReplayError, ValueError) as error:
+            if known.role == "hunt":
+                number, schedule = about["schedules"][known.id]
+                results.append(run.hunted_again(known, device, about["seed"], number, schedule, captures[0]))
+            else:
+                results.append(run.again(known, device, about["seed"], captures))
+        except (ReplayError, ValueError, KeyError) as error:
             results.append(Result(known.id, UNREACHED, f"cannot be judged again: {error}"))
     return results

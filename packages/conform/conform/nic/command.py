@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from cli import hand_over
 from common import plain_file
@@ -31,6 +32,7 @@ def register(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add("--group", choices=rule.GROUPS, default="basic", help="which rules: basic, all of them, or hunt")
     add("--only", action="append", default=[], metavar="RULE", help="only rules whose id begins so, such as RSP")
     add("--seed", type=int, default=0, help="of PSNs, data and schedules")
+    add("--seconds", type=float, default=30.0, metavar="S", help="how long a hunt draws schedules (30)")
     add("--output", type=Path, default=OUTPUT, metavar="DIR", help=f"the bundle's folder ({OUTPUT})")
     parser.set_defaults(run=nic_command)
 
@@ -47,11 +49,13 @@ def nic_command(arguments: argparse.Namespace) -> int:
         try:
             tester = run.Tester(about, link, control, arguments.seed)
             tester.greet()
-            said = {"device_file": text, "seed": arguments.seed, "ev_probe": tester.about.ev_probe}
+            said: dict[str, Any] = {"device_file": text, "seed": arguments.seed, "ev_probe": tester.about.ev_probe}
             bundle = Bundle("nic", ["./lab", *sys.argv[1:]], said)
-            for one in rules:
-                bundle.add(*tester.run(one))
-                write_out(f"{printable(bundle.results[-1].line())}\n")
+            hunt = run.Hunt(tester, rules if arguments.group == "hunt" else [])
+            said["schedules"] = hunt.schedules
+            for found in hunt.go(arguments.seconds) if hunt.rules else map(tester.run, rules):
+                bundle.add(*found)
+                write_out(f"{printable(found[0].line())}\n")
         finally:
             control.close()
     except ControlError as error:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from conform import capture, result
+from conform.nic import hunting
 from conform.nic.bench import Bench
 from conform.nic.control import Channel, ControlError
 from conform.nic.device_file import DeviceFile
 from conform.nic.link import Link
 from conform.nic.session import FloodError, Replay, Session
-from conform.result import FAIL, UNREACHED, Broken, NotReachable, Result
+from conform.result import FAIL, PASS, UNREACHED, Broken, NotReachable, Result, Verdict
 from conform.rule import Rule
 
-ROLES = ("responder", "requester", "wire", "fabric")
+ROLES = ("responder", "requester", "wire", "fabric", "hunt")
 ATTEMPTS = 5
 """How often a test is made for which the machine was too slow."""
 SILENT_MAX = 3
@@ -59,7 +61,7 @@ class Tester:
                     break
             results.append(found)
             name = file_name(rule, number)
-            captures[name] = capture.packed(session.events, [f"port{n + 1}" for n in range(self.about.ports)])
+            captures[name] = capture.packed(session.events, names(self.about))
             self._watch(bench, results[-1])
         return result.joined(results), captures
 
@@ -74,6 +76,84 @@ class Tester:
             self.silent = found.text
         elif self.quiet_rules >= SILENT_MAX:
             self.silent = "no frame of the device has come: check the interface, its MAC addresses and the device file"
+
+
+@dataclass(slots=True)
+class Hunt:
+    """Random schedules until the time is up; for each rule, the shortest one that breaks it."""
+
+    tester: Tester
+    rules: Sequence[Rule]
+    schedules: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """By rule: the number of the trial that broke it, and its schedule made short."""
+    results: dict[str, tuple[Result, dict[str, bytes]]] = field(default_factory=dict)
+    trials: int = 0
+
+    def go(self, seconds: float) -> list[tuple[Result, dict[str, bytes]]]:
+        """The results in the order of the rules."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and len(self.results) < len(self.rules) and not self.tester.silent:
+            self.trials += 1
+            schedule = hunting.drawn(Random(f"{self.tester.seed} {self.trials}"))
+            for rule in self._breaks(schedule):
+                self._shrink(rule, schedule)
+        for rule in self.rules:
+            self.results.setdefault(rule.id, (Result(rule.id, PASS, f"{self.trials} schedules"), {}))
+            if self.tester.silent:
+                self.results[rule.id] = Result(rule.id, UNREACHED, self.tester.silent), {}
+        return [self.results[rule.id] for rule in self.rules]
+
+    def _breaks(self, schedule: hunting.Schedule) -> list[Rule]:
+        """The rules, of those not yet broken, that a schedule breaks."""
+        kept = [rule for rule in self.rules if rule.id not in self.results]
+        try:
+            trial = hunting.play(self._bench(), schedule)
+        except ControlError as error:
+            self.tester.silent = f"control channel: {error}"
+            return []
+        except (Verdict, FloodError) as said:
+            self.results |= {rule.id: (Result(rule.id, UNREACHED, f"no trial: {said}"), {}) for rule in kept}
+            return []
+        return [rule for rule in kept if hunting.broken(rule.functions()[0], trial)]
+
+    def _bench(self) -> Bench:
+        chance = Random(f"{self.tester.seed} hunt {self.trials}")
+        return Bench(self.tester.about, Session(self.tester.link, self.tester.control), chance)
+
+    def _shrink(self, rule: Rule, schedule: hunting.Schedule) -> None:
+        best: list[tuple[str, bytes]] = []
+
+        def breaks(one: hunting.Schedule) -> bool:
+            bench = self._bench()
+            try:
+                why = hunting.broken(rule.functions()[0], hunting.play(bench, one))
+            except (Verdict, FloodError, ControlError):
+                return False
+            if why:
+                assert isinstance(bench.session, Session)
+                best.append((why, capture.packed(bench.session.events, names(self.tester.about))))
+            return bool(why)
+
+        if not breaks(schedule):
+            self.results[rule.id] = Result(rule.id, FAIL, f"broken once, in trial {self.trials}, and not again"), {}
+            return
+        short = hunting.shrunk(schedule, breaks)
+        self.schedules[rule.id] = self.trials, short.text()
+        why, data = best[-1]
+        said = f"{why} (trial {self.trials}, {len(schedule)} steps made {len(short)})"
+        self.results[rule.id] = Result(rule.id, FAIL, said), {file_name(rule, 0): data}
+
+
+def hunted_again(rule: Rule, about: DeviceFile, seed: int, number: int, schedule: str, data: bytes) -> Result:
+    """The result of a hunt's rule from the capture of its shortest schedule."""
+    bench = Bench(about, Replay(capture.unpacked(data)), Random(f"{seed} hunt {number}"))
+    why = hunting.broken(rule.functions()[0], hunting.play(bench, hunting.read(schedule)))
+    return Result(rule.id, FAIL if why else PASS, why)
+
+
+def names(about: DeviceFile) -> list[str]:
+    """The interfaces of a capture."""
+    return [f"port{n + 1}" for n in range(about.ports)]
 
 
 def chance(seed: int, rule: Rule, number: int) -> Random:
