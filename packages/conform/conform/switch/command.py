@@ -1,0 +1,83 @@
+"""`./lab conform switch`: a switch behind interfaces of this machine, held against the rules."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from common import fields
+from common.terminal.standard_streams import write_error, write_out
+from conform import capture, result, rule
+from conform.bundle import Bundle
+from conform.switch.again import CAPTURE
+from conform.switch.bench import NODE, fabric
+from conform.switch.device import DeviceError, SwitchDevice, read_device
+from conform.switch.examine import examined, unknown_without_trimming
+from conform.switch.printing import FORMS, printed
+from controller import Address
+from controller.push import push
+
+
+def register(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command."""
+    parser = kinds.add_parser("switch", help="a switch behind four interfaces of this machine")
+    parser.add_argument("--ports", required=True, metavar="IF,IF,IF,IF", help="interfaces wired to ports 1 to 4")
+    parser.add_argument("--device", type=Path, metavar="FILE", help="what the switch can do, as TOML")
+    parser.add_argument("--print", choices=FORMS, dest="form", help="print the tables that the switch must hold")
+    parser.add_argument("--group", choices=("basic", "all"), default="all", help="the rules to try (default: all)")
+    parser.add_argument("--only", action="append", default=[], metavar="RULE", help="rules whose id begins so")
+    parser.add_argument("--seed", type=int, default=1, help="decides addresses, sizes and payload (default: 1)")
+    parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from this one on (default: 1)")
+    parser.add_argument("--bundle", type=Path, metavar="DIR", help="write the evidence here")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    interfaces = options.ports.split(",")
+    if options.form:
+        write_out(printed(options.form, interfaces))
+        return 0
+    if options.device is None:
+        write_error("conform switch: --device must name a file, or --print a form")
+        return 2
+    try:
+        device = read_device(options.device)
+        if device.about.p4runtime:
+            _push(device)
+        return _examine(options, interfaces, device)
+    except (DeviceError, rule.RuleError, OSError) as error:
+        write_error(f"conform switch: {error}")
+        return 2
+
+
+def _push(device: SwitchDevice) -> None:
+    """Fill the switch's tables. DeviceError."""
+    about = device.about
+    report = push(fabric(about.rate_bps), {NODE: Address(about.p4runtime, about.device_id)})
+    if not report.ok:
+        raise DeviceError(f"the tables cannot be pushed: {report.differences[0]}")
+
+
+def _examine(options: argparse.Namespace, interfaces: list[str], device: SwitchDevice) -> int:
+    rules = rule.chosen(rule.load(["switch"]), options.group, options.only)
+    seeds = range(options.seed, options.seed + options.seeds)
+    found, recordings = examined(interfaces, device, rules, dict.fromkeys(seeds))
+    results = [found.result(one) for one in rules]
+    write_out("".join(f"{one.line()}\n" for one in results) + f"{result.summary(results)}\n")
+    if not device.about.trims:
+        names = ", ".join(unknown_without_trimming())
+        write_out(f"Without trimming, the verdict of these scenarios is unknown: {names}\n")
+    if options.bundle:
+        about = {
+            "device": fields.document(device.about),
+            "ports": interfaces,
+            "seeds": list(recordings),
+            "restarts": device.restart is not None,
+            "counts": device.unknown_drops is not None,
+        }
+        bundle = Bundle("switch", sys.argv[1:], about, results)
+        for seed, events in recordings.items():
+            bundle.contents[CAPTURE.format(seed)] = capture.packed(events, interfaces)
+        bundle.write(options.bundle, rules)
+    return 1 if any(one.outcome == result.FAIL for one in results) else 0
