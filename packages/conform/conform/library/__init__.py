@@ -1,0 +1,1 @@
+"""A library under test: programs in C over `mrc.h` and verbs."""
