@@ -1,9 +1,12 @@
 """Switches under test: the lab's and the kernel's keep the rules; planted faults are named by the rules they break."""
 
+import argparse
 import contextlib
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,6 +27,7 @@ from controller.pipelines import PROGRAMS
 from tests.helpers.conform import switch_tables
 from tests.helpers.conform.switches import KINDS, Rig, own
 
+ROOT = Path(__file__).parents[2]
 RULES = load(["switch"])
 SEEDS = int(os.environ.get("MRCLAB_CONFORM_SEEDS", "1"))
 MUTANTS = {
@@ -145,8 +149,6 @@ def test_a_device_that_is_no_switch_ends_in_a_clear_result(answer: str) -> None:
 def test_a_bundle_of_the_command_is_judged_again_from_its_captures(tmp_path: Path, capsys) -> None:
     file, folder = tmp_path / "device.toml", tmp_path / "bundle"
     file.write_text('[switch]\nname = "kernel"\nmarks = false\ntrims = false\npatience_s = 60.0\n')
-    import argparse
-
     parser = argparse.ArgumentParser()
     command.register(parser.add_subparsers())
     with own("seg6local") as (rig, _), entered(rig.path):
@@ -159,6 +161,15 @@ def test_a_bundle_of_the_command_is_judged_again_from_its_captures(tmp_path: Pat
     assert wrong == []
     assert len(again) == len(RULES)
     assert CONFORM.place == "conform.command:register"
+
+
+def test_the_command_line_is_read_with_the_standard_library_alone() -> None:
+    """As `./lab` reads it before anything is installed."""
+    folders = [str(ROOT), *(str(ROOT / "packages" / name) for name in ("conform", "p4c"))]
+    code = "import argparse, conform.switch.command as s, conform.library.command as l\n"
+    code += "kinds = argparse.ArgumentParser().add_subparsers()\ns.register(kinds)\nl.register(kinds)"
+    environment = {"PYTHONPATH": os.pathsep.join(folders), "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-SP", "-c", code], env=environment, check=True)
 
 
 def test_scenarios_that_need_trimming_are_found_in_the_library() -> None:

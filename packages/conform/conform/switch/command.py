@@ -10,13 +10,9 @@ from common import fields
 from common.terminal.standard_streams import write_error, write_out
 from conform import capture, result, rule
 from conform.bundle import Bundle
-from conform.switch.again import CAPTURE
-from conform.switch.bench import NODE, fabric
 from conform.switch.device import DeviceError, SwitchDevice, read_device
-from conform.switch.examine import examined, unknown_without_trimming
-from conform.switch.printing import FORMS, printed
-from controller import Address
-from controller.push import push
+
+FORMS = ("text", "linux", "p4runtime")
 
 
 def register(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -36,6 +32,8 @@ def register(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def run(options: argparse.Namespace) -> int:
     interfaces = options.ports.split(",")
     if options.form:
+        from conform.switch.printing import printed  # late, here and below: help needs no gRPC
+
         write_out(printed(options.form, interfaces))
         return 0
     if options.device is None:
@@ -53,6 +51,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _push(device: SwitchDevice) -> None:
     """Fill the switch's tables. DeviceError."""
+    from conform.switch.bench import NODE, fabric
+    from controller import Address
+    from controller.push import push
+
     about = device.about
     report = push(fabric(about.rate_bps), {NODE: Address(about.p4runtime, about.device_id)})
     if not report.ok:
@@ -60,6 +62,9 @@ def _push(device: SwitchDevice) -> None:
 
 
 def _examine(options: argparse.Namespace, interfaces: list[str], device: SwitchDevice) -> int:
+    from conform.switch.again import CAPTURE
+    from conform.switch.examine import examined, unknown_without_trimming
+
     rules = rule.chosen(rule.load(["switch"]), options.group, options.only)
     seeds = range(options.seed, options.seed + options.seeds)
     found, recordings = examined(interfaces, device, rules, dict.fromkeys(seeds))

@@ -33,7 +33,7 @@ def _why_not(device: SwitchDevice, test: Callable[..., object]) -> str:
 def examined(
     interfaces: Sequence[str], device: SwitchDevice, rules: Sequence[Rule], runs: Mapping[int, Sequence[Event] | None]
 ) -> tuple[Findings, dict[int, list[Event]]]:
-    """Make the tests of these rules at a switch behind these interfaces, in the order of the rules; returns findings and
+    """Make the tests of these rules at a switch behind these interfaces, in the order of the rules; gives findings and
     recordings. `runs` has the seeds, each with the recording of an earlier run or None.
 
     A switch that falls silent fails the test in which that happens; tests after it are not reachable.

@@ -12,8 +12,6 @@ from conform.switch.bench import NODE, fabric
 from controller import compiled_pipelines, words
 from controller.tables import tables
 
-FORMS = ("text", "linux", "p4runtime")
-
 
 def file(form: str) -> Path:
     """Where the tables are in this form, with PORT1 to PORT4 in place of interfaces."""
