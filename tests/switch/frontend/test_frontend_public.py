@@ -424,3 +424,32 @@ def test_a_union_of_a_stack_may_be_chosen_at_run_time(engine: str, tmp_path: Pat
     made = Made(tmp_path, top=top, ingress=steps)
     assert made.sent("0102", made.engine(engine)) == [(1, "0b05")]
     assert made.sent("0702", made.engine(engine)) == [(1, "0063")]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_parser_extracts_into_an_element_chosen_at_run_time(engine: str, tmp_path: Path) -> None:
+    """P4_16, "Operations on header stacks", and p4c's sample parser-unroll-test1, which p4c unrolls: an index outside
+    of the stack is StackOutOfBounds. An int at run time has no limit until it is cast."""
+    top = "header a_t { bit<8> v; } header b_t { bit<16> v; } header_union u_t { a_t a; b_t b; }"
+    states = """k[0].setInvalid(); p.extract(k[hdr.h.a]); u[1].a = {9}; p.extract(u[hdr.h.a - 1].b); hdr.i.setValid();
+    hdr.i.a = (bit<8>) ((int) (int<8>) hdr.h.b + 1); if (k[2].isValid()) hdr.i.b = k[2].a + (bit<8>) u[1].b.v;
+    transition accept;"""
+    ingress = """if (s.parser_error == error.StackOutOfBounds) s.egress_spec = 3;
+    if ((int) hdr.h.b * 300 - 5 > 38094) hdr.h.b = (bit<8>) (((int) hdr.h.b << 9) >> 8);"""
+    made = Made(tmp_path, top=top, values="h_t[3] k; u_t[2] u;", states=states, ingress=ingress)
+    for frame, sent in (
+        ("0207aabb0102", (1, "020708ac")),
+        ("0280aabb0102", (1, "020081ac")),
+        ("017faabb0102", (1, "01fe8000")),
+        ("0307aabb", (3, "0307aabb")),
+        ("0007aabb0102", (3, "00070102")),
+    ):
+        assert made.sent(frame, made.engine(engine)) == [sent]
+
+
+@pytest.mark.parametrize(
+    "states", ["transition select((int) hdr.h.a + 1) { 3: accept; }", "p.extract(k[(int) m.x + 1]); transition accept;"]
+)
+def test_an_int_at_run_time_has_no_field(states: str, tmp_path: Path) -> None:
+    text = refused(tmp_path, values="h_t[3] k;", states=states)
+    assert "an int that is known at run time only must be cast to a type with a width here" in text

@@ -5,7 +5,7 @@ leave its width is followed by a mask (unsigned) or a two's complement reduction
 """
 
 from common.records import Frozen
-from p4c.frontend.check.types import BOOL, Bits, Type
+from p4c.frontend.check.types import BOOL, INT, Bits, Type
 from p4c.model.expressions import Binary, Bool, Cast, Const, Expression, FieldRef, Kind, Local, Ternary, Unary
 
 _LOGIC = {"&&": "and", "||": "or"}
@@ -84,6 +84,8 @@ def _computed(op: str, operands: tuple[Scalar, ...], t: Type) -> Expression:
 
 def _cast(operand: Scalar, to: Type) -> Expression:
     source = operand.type
+    if source == INT:
+        return fitted(operand.operand, to)
     if isinstance(source, Bits) and isinstance(to, Bits):
         fits = to.width >= source.width if to.signed == source.signed else to.width > source.width and not source.signed
         if not fits:

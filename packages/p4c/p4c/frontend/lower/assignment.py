@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from p4c.frontend.check.types import Bits, CompositeType, VarBits, strip
+from p4c.frontend.check.types import INT, Bits, CompositeType, VarBits, strip
 from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.flow import Flow, assigned
 from p4c.frontend.lower import values
@@ -189,6 +189,13 @@ def saved(cx: LowerContext, value: values.Value, span: SourceSpan) -> values.Val
 def keep(cx: LowerContext, value: Scalar, span: SourceSpan) -> Scalar:
     if isinstance(value.of, Const | Local) or isinstance(value.type, VarBits):
         return value
+    return stored(cx, value, span)
+
+
+def stored(cx: LowerContext, value: Scalar, span: SourceSpan) -> Scalar:
+    """A new field with the value."""
+    if value.type == INT:
+        raise RefusalError("an int that is known at run time only must be cast to a type with a width here", span)
     kept = temporary(cx, value.type)
     assign_scalar(cx, kept, value, span)
     return kept

@@ -161,11 +161,7 @@ def validity(cx: LowerContext, value: values.Value, span: SourceSpan) -> Scalar:
             message = f"the validity of an element chosen at run time can be told of at most {_TRIED_MAX} elements"
             raise RefusalError(message, span)
         index, valid = keep(cx, value.index, span), constant(0, BOOL)
-        for place, whole in enumerate(value.stack.elements):
-            assert isinstance(whole, values.HeaderValue | values.UnionValue)
-            element: values.Value = whole
-            if isinstance(whole, values.UnionValue) and value.member:
-                element = whole.members[value.member]
+        for place, element in enumerate(value.choices):
             here = operation("==", (index, constant(place, index.type)), BOOL, span)
             here = operation("&&", (here, validity(cx, element, span)), BOOL, span)
             valid = operation("||", (valid, here), BOOL, span)

@@ -45,7 +45,7 @@ def operation(op: str, operands: tuple[Scalar, ...], t: Type, span: SourceSpan) 
         return operands[1] if known else operands[0]
     if op == "||" and known is not None:
         return operands[0] if known else operands[1]
-    if op in ("/", "%") and isinstance(t, Bits) and t.signed:
+    if op in ("/", "%") and (t == INT or (isinstance(t, Bits) and t.signed)):
         raise RefusalError(f"BMv2 has no {op} on signed values known only at run time", span)
     return computed(op, operands, t)
 
@@ -60,11 +60,13 @@ def cast(value: Scalar, to: Type, span: SourceSpan) -> Scalar:
         return operation("==", (value, constant(1, t)), BOOL, span)
     if t == BOOL and isinstance(plain, Bits):
         return operation("?", (value, constant(1, plain), constant(0, plain)), plain, span)
-    if isinstance(t, Bits) and isinstance(plain, Bits):
-        if plain.width < t.width and not plain.signed:
+    if isinstance(plain, Bits) and (t == INT or isinstance(t, Bits)):
+        if isinstance(t, Bits) and plain.width < t.width and not plain.signed:
             return slice_of(value, plain.width - 1, 0)
         return computed("cast", (value,), plain)
-    if plain in (INT, ERROR) or isinstance(plain, Enum):
+    if plain == INT:
+        return Scalar(value.of, INT)
+    if plain == ERROR or isinstance(plain, Enum):
         return value
     raise RefusalError(f"a value of type {t} cannot be cast to {to}", span)
 

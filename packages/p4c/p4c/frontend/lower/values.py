@@ -61,9 +61,16 @@ class ElementValue(Mutable):
         union = UnionStackElement(stack, self.index.operand)
         return UnionMember(union, stack.unions[0].members.index(self.member)) if self.member else union
 
+    @property
+    def choices(self) -> list[HeaderValue | UnionValue]:
+        """What it may be, in the order of indices."""
+        elements = self.stack.elements
+        return [e.members[self.member] if isinstance(e, UnionValue) and self.member else e for e in elements]
+
     def field(self, name: str, t: Type) -> Scalar:
-        first = self.stack.elements[0]
-        field = (first.members[self.member] if isinstance(first, UnionValue) else first).header.type.field(name)
+        first = self.choices[0]
+        assert isinstance(first, HeaderValue)
+        field = first.header.type.field(name)
         assert field is not None
         return ElementField(AccessField(self.expression, field), t, self, name)
 

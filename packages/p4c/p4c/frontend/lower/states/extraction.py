@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from p4c.frontend.check.types import Bits, CompositeType, VarBits, strip, width
-from p4c.frontend.flow import ParserStep
+from p4c.frontend.check.types import BOOL, Bits, CompositeType, VarBits, strip, width
+from p4c.frontend.diagnostics import SourceSpan
+from p4c.frontend.flow import Branch, Flow, ParserStep
 from p4c.frontend.lower.assignment import keep
 from p4c.frontend.lower.context import LowerContext, Methods, RefusalError
+from p4c.frontend.lower.operator import operation
 from p4c.frontend.lower.states.lookahead import has_bits, look_ahead
 from p4c.frontend.lower.storage import header_instance, temporary
-from p4c.frontend.lower.values import ExternValue, HeaderValue, LastValue, NextValue, Value
+from p4c.frontend.lower.values import ElementValue, ExternValue, HeaderValue, LastValue, NextValue, Value
 from p4c.frontend.parse import ast
-from p4c.model.expressions import Const, FieldRef
+from p4c.frontend.scalar import constant
+from p4c.model.expressions import Bool, Const, Expression, FieldRef
 from p4c.model.headers import Header, Stack
-from p4c.model.parsers import Advance, Extract, StackNext, UnionStackNext
+from p4c.model.parsers import Advance, Extract, StackNext, UnionStackNext, Verify
 
 
 def _packet_in_extract(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], _o: ExternValue) -> None:
@@ -26,7 +29,7 @@ def _packet_in_extract(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expr
         value: Value = header_instance(cx, cx.unique("skipped"), target.type)
     else:
         value = cx.value_of(target)
-    into: Header | StackNext | UnionStackNext
+    into: Header | StackNext | UnionStackNext | ElementValue
     if isinstance(value, NextValue) and value.type.kind == "header":
         stack, t = value.stack.stack, value.type
         if isinstance(stack, Stack):
@@ -35,6 +38,8 @@ def _packet_in_extract(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expr
             into = UnionStackNext(stack, stack.unions[0].members.index(value.member))
     elif isinstance(value, HeaderValue):
         into, t = value.header, value.type
+    elif isinstance(value, ElementValue) and value.type.kind == "header":
+        into, t = value, value.type
     else:
         what = "the last element of a stack" if isinstance(value, LastValue) else "this"
         raise RefusalError(f"BMv2 extracts into headers and the next element of a stack, not into {what}", e.span)
@@ -46,7 +51,22 @@ def _packet_in_extract(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expr
     if bits is not None and bits % 8:
         raise RefusalError(f"header {t.name} is {bits} bits long: BMv2 extracts whole bytes", e.span)
     length = cx.scalar_of(a[1]).operand if variable else None
-    cx.out.append(ParserStep(Extract(into, length), e.span))
+    if isinstance(into, ElementValue):
+        cx.out.append(_extract_by_index(cx, into, length, e.span))
+    else:
+        cx.out.append(ParserStep(Extract(into, length), e.span))
+
+
+def _extract_by_index(cx: LowerContext, value: ElementValue, length: Expression | None, span: SourceSpan) -> Flow:
+    """Extract into the element whose index is known at run time only; where none has it, error.StackOutOfBounds."""
+    index = keep(cx, value.index, span)
+    flow: Flow = ParserStep(Verify(Bool(False), Const(cx.checked.errors["StackOutOfBounds"])), span)
+    for place, element in reversed(list(enumerate(value.choices))):
+        assert isinstance(element, HeaderValue)
+        cx.count_parts(1, span)
+        here = operation("==", (index, constant(place, index.type)), BOOL, span)
+        flow = Branch(here, [ParserStep(Extract(element.header, length), span)], [flow], span)
+    return flow
 
 
 def _packet_in_advance(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], _o: ExternValue) -> None:

@@ -12,7 +12,7 @@ from p4c.frontend.declared import DeclaredValueSet
 from p4c.frontend.diagnostics import NOWHERE, SourceSpan
 from p4c.frontend.draft import DraftState
 from p4c.frontend.flow import Branch, Flow, Leave, ParserStep, Region, Step, assigned
-from p4c.frontend.lower.assignment import assign
+from p4c.frontend.lower.assignment import assign, stored
 from p4c.frontend.lower.binding import bind_block
 from p4c.frontend.lower.block import block_value, make_locals
 from p4c.frontend.lower.context import LowerContext, RefusalError, control_plane_name, range_of
@@ -149,11 +149,9 @@ def transition(cx: LowerContext, s: ast.StateDecl, targets: dict[str, str | None
     keys = []
     for e in t.select:
         key = cx.scalar_of(e)
-        drain(cx)
         if not isinstance(key.of, FieldRef | LastField | LastUnionField):
-            kept = temporary(cx, key.type)
-            add_operation(cx, assigned(kept, key, e.span))
-            key = kept
+            key = stored(cx, key, e.span)
+        drain(cx)
         keys.append(key_part(key))
     cx.state.span = t.span
     transitions: list[Transition] = []
