@@ -49,6 +49,7 @@ TARGETS = {
     ],
     "notifications": [
         "tests/switch/native/test_native_new_constructs.py::test_random_lives_of_new_constructs_agree[0]",
+        "tests/switch/native/test_native_new_constructs.py::test_random_programs_of_new_constructs_agree[0]",
         "tests/switch/native/test_native_notifications.py::test_controllers_are_told_the_same_by_both_engines[0]",
     ],
 }  # fmt: skip

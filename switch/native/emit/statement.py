@@ -125,12 +125,14 @@ class StatementEmitter:
         for n, pair in enumerate(zip(members_of(into), members_of(out_of), strict=True)):
             (header, to), (_, origin) = (self._header_of(scope, member) for member in pair)
             found.append(f"    {self.layout.type_name(header.type)} *to{n} = {to}, *origin{n} = {origin};")
-            copies.append(f"    *to{n} = *origin{n};")
+            copies.append(f"    if (origin{n}->valid) *to{n} = *origin{n}; else to{n}->valid = 0;")
         return ["{", *found, *copies, "}"]
 
     def assign_stack(self, scope: ExpressionEmitter, *stacks: Expression) -> list[str]:
         to, origin = (self.layout.stack_name(self.stack(a)) for a in stacks)
-        return [f"memcpy(h->{to}, h->{origin}, sizeof h->{to});", f"h->{to}_next = h->{origin}_next;"]
+        each = f"if (h->{origin}[i].valid) h->{to}[i] = h->{origin}[i]; else h->{to}[i].valid = 0;"
+        every = f"for (u32 i = 0; i < {len(self.stack(stacks[0]).headers)}; i++)"
+        return [f"{every} {{ {each} }}", f"h->{to}_next = h->{origin}_next;"]
 
     def stack(self, argument: Expression) -> Stack:
         if not isinstance(argument, Stack):

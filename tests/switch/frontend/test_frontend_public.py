@@ -427,6 +427,18 @@ def test_a_union_of_a_stack_may_be_chosen_at_run_time(engine: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_copied_header_that_is_invalid_leaves_the_fields_of_the_target(engine: str, tmp_path: Path) -> None:
+    """As simple_switch's assign_header does. Found by random programs: the native engine copied the fields of invalid
+    headers in stacks and unions as well."""
+    top = "header a_t { bit<8> v; } header b_t { bit<8> v; } header_union u_t { a_t a; b_t b; }"
+    steps = """a_t[2] k; a_t[2] q; k[1] = {7}; k[1].setInvalid(); q[1] = {9}; q[1].setInvalid(); k = q;
+    hdr.h.a = k[1].v; u_t[2] u; u[0].a = {3}; u[1].a = {5}; u[1].b = {6}; u[hdr.h.b] = u[1];
+    hdr.h.b = u[0].a.v + u[0].b.v;"""
+    made = Made(tmp_path, top=top, ingress=steps)
+    assert made.sent("0100", made.engine(engine)) == [(1, "0709")]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_parser_extracts_into_an_element_chosen_at_run_time(engine: str, tmp_path: Path) -> None:
     """P4_16, "Operations on header stacks", and p4c's sample parser-unroll-test1, which p4c unrolls: an index outside
     of the stack is StackOutOfBounds. An int at run time has no limit until it is cast."""
