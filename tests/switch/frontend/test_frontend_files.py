@@ -303,6 +303,7 @@ def preprocessed(tmp_path: Path, text: str, **definitions: str) -> str:
         ("#define X 9\n#define CAT(a, b) a ## b\n#define VIA(a) CAT(a, 1) a\nCAT(X, 1) VIA(X)", "X1 91 9"),
         ("#define XY 7\n#define CAT(a, b, c) a##b##c\nCAT(X, Y,) CAT(1 X, Y 2, 3)", "7 1 7 23"),
         ("#define AB a ## b\nAB", "ab"),
+        ("#define A(x) a##x##(b) x ## +\nA(0)", "a0 ( b ) 0 +"),  # as cpp -x assembler-with-cpp, which p4c runs
         ("#if 0\n#if 1\n1\n#else\n2\n#endif\n#else\n3\n#endif", "3"),
         ("#define V 20\n#if V >= 20 && (V * 2 == 40 || !V)\n1\n#endif", "1"),
         ("#if UNKNOWN\n1\n#else\n2\n#endif", "2"),
@@ -318,7 +319,6 @@ def test_text_is_preprocessed(tmp_path: Path, text: str, expected: str) -> None:
     [
         ("#define A ## b\nA", "## must have a token on each side"),
         ("#define A a ##\nA", "## must have a token on each side"),
-        ("#define A(x) x ## +\nA(a)", "## must make one token (got 'a+')"),
         ("#define A(x) #x\nA(a)", "the # operator is not supported"),
         (
             "#define C(a, b) a##b\n" + "".join(f"C(x, {i})\n" for i in range(1001)),

@@ -84,7 +84,7 @@ class Preprocessor:
     _tokens: int = 0
     _depth: int = 0
     _expanded: int = 0  # tokens that macros took in and gave so far
-    _pasted: dict[str, int] = field(default_factory=dict)  # made by ##
+    _pasted: dict[str, int | None] = field(default_factory=dict)  # made by ##
 
     def define(self, definitions: Mapping[str, str]) -> None:
         """Macros as `-D NAME=VALUE` gives them."""
@@ -348,15 +348,17 @@ class Preprocessor:
             while words[place + 1 : place + 2] == ["##"]:
                 sign, place = body[place + 1], place + 2
                 right = array("Q", given.get(words[place], (body[place],)))
-                if left and right:
-                    right[0] = self._joined(left.pop(), right[0], sign)
+                if left and right and (joined := self._joined(left[-1], right[0], sign)) is not None:
+                    right[0] = joined
+                    left.pop()
                 left.extend(right)
             out.extend(left)
             place += 1
         return out
 
-    def _joined(self, left: int, right: int, sign: int) -> int:
-        """One token of two; its place is a text of its own, and the macro's use tells where it comes from."""
+    def _joined(self, left: int, right: int, sign: int) -> int | None:
+        """One token of two; its place is a text of its own, and the macro's use tells where it comes from. None where
+        they make no token: p4c's preprocessor leaves these as they are."""
         texts = self.diagnostics.texts
         text = text_of(left, texts) + text_of(right, texts)
         if text not in self._pasted:
@@ -367,11 +369,9 @@ class Preprocessor:
             if any(texts.place(code & PLACE)[0] in secret for code in (left, right)):
                 secret.add(file)
             token, *rest = tokenize(text, file, self.diagnostics).codes
-            if len(rest) != 1:
-                self.diagnostics.error("preprocess", f"## must make one token (got {text!r})", self._span(sign))
-                return right
-            self._pasted[text] = token
-        return self._pasted[text] | sign >> USE_AT << USE_AT
+            self._pasted[text] = token if len(rest) == 1 else None
+        made = self._pasted[text]
+        return None if made is None else made | sign >> USE_AT << USE_AT
 
     def _may_expand(self, macro: int, size: int, hidden: frozenset[str]) -> bool:
         """Count `size` more tokens of macros. False, with a complaint the first time, where that is too much."""
