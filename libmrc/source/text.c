@@ -120,9 +120,12 @@ bool text_integer(const char *value, uint64_t *found)
     char *end;
     if (!value || (!isdigit((unsigned char)*value) && *value != '-'))
         return false;
+    int before = errno;
     errno = 0;
     *found = *value == '-' ? (uint64_t)strtoll(value, &end, 10) : strtoull(value, &end, 10);
-    return end != value && !errno && *end != '.' && *end != 'e' && *end != 'E';
+    bool fits = !errno;
+    errno = before;
+    return end != value && fits && *end != '.' && *end != 'e' && *end != 'E';
 }
 
 static locale_t plain;

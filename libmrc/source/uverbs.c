@@ -170,9 +170,10 @@ static int take_one(struct nic *nic, char *buffer)
 int uverbs_take(struct nic *nic)
 {
     char buffer[MESSAGE_MAX + 1];
-    int taken = 1;
+    int taken = 1, before = errno;
     while (nic->fd >= 0 && (taken = take_one(nic, buffer)) > 0)
         ;
+    errno = before;
     return nic->fd < 0 ? EIO : 0;
 }
 
