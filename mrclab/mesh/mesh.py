@@ -1,12 +1,14 @@
 """The links of a rank, by the number of the other rank, and what has arrived on them."""
 
 import json
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any
 
 from mrclab.context import Context
 from mrclab.cq import WC
+from mrclab.errors import JobFailedError
 from mrclab.mesh.link import PAYLOAD_BYTES, Call, LinkError, MeshLink, Tag
 
 Sink = Callable[[int, memoryview], None]
@@ -259,11 +261,15 @@ class Mesh:
             self._early.setdefault((peer, tag), deque()).append((total, bytearray(chunk)))
 
     def goodbye(self) -> Step:
-        """Tell every rank that is still there that this one leaves, and wait until all have acknowledged it."""
+        """Tell every rank that is still there that this one leaves, and wait until all have acknowledged it and left.
+
+        A rank that an exception of its own ends does not wait for others to leave. It is the first that ends then, and
+        `./lab launch` names it, where the others fail only because it has left."""
         for peer, link in self._open.items():
             while peer not in self._lost and not link.room():
                 yield
             if peer not in self._lost:
                 link.post(GOODBYE, 0, 0)
-        while not self.idle or self._gone != set(self._open):
+        first = not isinstance(getattr(sys, "last_value", JobFailedError()), JobFailedError)
+        while not self.idle or (not first and self._gone != set(self._open)):
             yield

@@ -1,9 +1,10 @@
 """Messages between two ranks over uverbs in memory: whatever is lost or early, all bytes arrive, once, in order."""
 
 import random
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -172,3 +173,15 @@ def test_a_rank_that_leaves_ends_who_waits_for_it(impatient: None) -> None:
             pair[1].finish(waiting, LIMIT_S)
         pair[1].close()
         leaving.join(LIMIT_S)
+
+
+@pytest.mark.parametrize(("error", "waits"), [(ZeroDivisionError(), False), (JobFailedError("rank 2 has left"), True)])
+def test_a_rank_that_an_exception_of_its_own_ends_waits_for_no_other(
+    error: Exception, waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`launch` names the rank that ends first: those which fail by another one have to end later."""
+    monkeypatch.setattr(sys, "last_value", error, raising=False)
+    with rig() as made, engines(made) as pair:
+        goodbye = pair[0].start("goodbye", pair[0].mesh.goodbye(), 2.0)
+        with pytest.raises(JobFailedError) if waits else nullcontext():
+            pair[0].finish(goodbye, LIMIT_S)
