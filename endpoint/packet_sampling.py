@@ -51,13 +51,12 @@ class PacketSampler:
         self._journal = journal
         self._living = living
         read = named(dialect)
-        hosts = {row.address.packed: name for name, row in profile.destinations.items()}
+        self._profile = profile
         trimmed = (profile.dscp.trimmed, profile.dscp.trimmed_lasthop)
-        self._decode = Decoder({**hosts, profile.address.packed: profile.host}, trimmed, profile.udp_port, read).fields
+        self._decode = Decoder(profile.names, trimmed, profile.udp_port, read).fields
         self._bth = frames.ETHERNET + frames.IPV6 + frames.UDP + (
             frames.IPV6 if profile.encapsulation == "srv6" else 0
         )  # fmt: skip
-        self._addresses = {name: row.address.packed for name, row in profile.destinations.items()}
         self._source = self._bth - frames.UDP - frames.IPV6 + SOURCE_BYTE
         self._open: dict[bytes, dict[tuple[int, int], int]] = {}
         """Of what was sent and is not answered, by the peer's address: the peer's QP and PSN, with the EV."""
@@ -68,7 +67,10 @@ class PacketSampler:
 
     def joined(self, peer: str, own: int, qpn: int) -> None:
         """A queue pair of this host is connected to that one. Others are learned from SACKs that tell their cause."""
-        self._learn(self._addresses[peer], own, qpn)
+        self._learn(self._address(peer), own, qpn)
+
+    def _address(self, peer: str) -> bytes:
+        return self._profile.destinations[peer].address.packed
 
     def forget_destroyed(self) -> None:
         """Forget the host's queue pairs that are gone, and their packets that wait for an answer."""
@@ -95,10 +97,10 @@ class PacketSampler:
         for port, frame in outgoing:
             if len(frame) > low and not frame[low] & mask and frame[bth] in DATA:
                 seen = self._decode(frame[:HEAD_BYTES])
-                if seen["psn"] is None or seen["dst"] not in self._addresses:
+                if seen["psn"] is None or seen["dst"] not in self._profile.destinations:
                     continue
                 self._write(now_ns, "sent", seen["dst"], port, len(frame) + frames.left_out(frame), seen)
-                there = self._open.setdefault(self._addresses[seen["dst"]], {})
+                there = self._open.setdefault(self._address(seen["dst"]), {})
                 there[int(seen["qpn"]), int(seen["psn"])] = int(seen["ev"])
                 if len(there) > OPEN_MAX:
                     del there[next(iter(there))]

@@ -120,6 +120,8 @@ class NicProfile:
     ports: tuple[ProfilePort, ...]
     self_probes: Sequence[SelfProbe]
     destinations: Mapping[str, Destination]
+    names: Mapping[bytes, str]
+    """This host and its destinations by inner address. Destinations may be made when they are read, names are not."""
 
     def destination(self, host: str) -> Destination | None:
         """A host and the paths there; None: there are none. Paths to this host itself turn back at its leaves, and have
@@ -171,12 +173,19 @@ def parse(data: Any) -> NicProfile:
         raise ProfileError(
             f"profile.mtu is {mtu}, but pmtu {pmtu} + {header_bytes} bytes of headers and ICRC = {pmtu + header_bytes}"
         )
-    host, destinations = top.string("host"), top.fields("destinations").values
-    base_rtt_ns = top.integer("base_rtt_ns", 1)
+    host, address, base_rtt_ns = (
+        top.string("host"),
+        top.converted("address", IPv6Address),
+        top.integer("base_rtt_ns", 1),
+    )
+    destinations = {
+        name: _destination(name, Fields(f"profile.destinations.{name}", value, ProfileError), numbers, base_rtt_ns)
+        for name, value in top.fields("destinations").values.items()
+    }
     return NicProfile(
         host=host,
         index=top.integer("index", 0),
-        address=top.converted("address", IPv6Address),
+        address=address,
         usid_block=top.converted("usid_block", IPv6Network),
         mtu=mtu,
         pmtu=pmtu,
@@ -190,10 +199,8 @@ def parse(data: Any) -> NicProfile:
         encapsulation=encapsulation,
         ports=ports,
         self_probes=tuple(_self_probe(fields, numbers) for fields in top.rows("self_probes")),
-        destinations={
-            name: _destination(name, Fields(f"profile.destinations.{name}", value, ProfileError), numbers, base_rtt_ns)
-            for name, value in destinations.items()
-        },
+        destinations=destinations,
+        names={**{row.address.packed: name for name, row in destinations.items()}, address.packed: host},
     )
 
 

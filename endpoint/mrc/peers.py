@@ -62,11 +62,9 @@ class PeerTable:
         """The peer with this inner address; None if no host of the profile has it."""
         peer = self._by_address.get(address)
         if peer is None:  # a host that this one does not write to
-            for name, row in self._profile.destinations.items():
-                if row.address.packed == address:
-                    return self.named(name)
-            if address == self._profile.address.packed and self._profile.destination(self.host):
-                return self.named(self.host)
+            name = self._profile.names.get(address)
+            if name is not None and self._profile.destination(name) is not None:
+                return self.named(name)
         return peer
 
     def deny(self, denied: Set[tuple[str, int]]) -> None:

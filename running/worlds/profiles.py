@@ -113,12 +113,12 @@ class HostProfiles:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._addresses = {host.name: (host, IPv6Address(host_address(plan, host))) for host in plan.hosts()}
+        self._names = {address.packed: name for name, (_, address) in self._addresses.items()}
         self._templates = Templates()
 
     def of(self, host: Host) -> NicProfile:
         own = profile.parse(nic_profile(self._plan, host, destinations=(), with_probes=False))
         destinations = Destinations(self._plan, host, self._addresses, self._templates)
         # Few scenarios send probes: a host of 8,192 has 132, a fifth of the time to build it.
-        return replace(
-            own, destinations=destinations, self_probes=MadeWhenRead(cache(partial(probes, self._plan, host)))
-        )
+        self_probes = MadeWhenRead(cache(partial(probes, self._plan, host)))
+        return replace(own, destinations=destinations, names=self._names, self_probes=self_probes)
