@@ -15,7 +15,9 @@ from operations.incident.words import ARGUMENTS, WordsError, parse, spelled
 from tests.helpers.incidents import TINY
 from tests.incidents.__main__ import main
 from tests.incidents.survey import leaks
+from topo import Plan, load_plan
 from topo.graph import link_at, ports
+from topo.planfile import parse_plan
 
 SEEDS = range(300)
 
@@ -280,3 +282,37 @@ def test_names_of_files_and_folders_are_looked_at_as_well(tmp_path) -> None:
     (tmp_path / "dead-cable").mkdir()
     (tmp_path / "dead-cable" / "late-host.txt").write_bytes(b"\xff flapping-cable")
     assert leaks(draw(1, 3), files(tmp_path)) == ("dead-cable", "flapping-cable", "late-host")
+
+
+NAMED = (
+    'name = "named"\n[fabric]\nplanes = 4\nleaves = 8\nspines = 4\nhosts_per_leaf = 2\n'
+    '[names]\np0l0 = "p0-leaf00"\np0s1 = "p0-spine01"\nh5 = "gpu05"\n'
+)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_incident_is_hidden_in_another_fabric_and_named_by_its_names(level: int) -> None:
+    plan = parse_plan(NAMED)
+    for seed in range(20):
+        incident = draw(seed, level, plan)
+        assert (incident.plan.leaves, incident.plan.names) == (8, plan.names)
+        assert all(nodes_of(plan, one.component.replace(">", "-")) for one in incident.hidden)
+    for told, own in (
+        ("p0-spine01-p0-leaf00", "p0l0-p0s1"),
+        ("p0-leaf00>p0-spine01", "p0l0>p0s1"),
+        ("gpu05.p3", "h5.p3"),
+    ):
+        assert canonical(plan, told) == own
+
+
+@pytest.mark.parametrize(
+    ("plan", "why"),
+    [
+        (load_plan("pods"), "must be a leaf-spine fabric with uSIDs, two leaves and two spines"),
+        (load_plan("tiny").single_plane(), "must be a leaf-spine fabric with uSIDs"),
+        (load_plan("tiny", {"fabric.hosts_per_leaf": "3"}), "must have as many spines as hosts per leaf, 3"),
+    ],
+)
+def test_a_fabric_without_room_for_an_incident_is_refused(plan: Plan, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        draw(1, 1, plan)

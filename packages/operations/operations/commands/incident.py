@@ -22,6 +22,7 @@ from operations.incident.kind import check_level
 from operations.incident.words import add_tools
 from running import RunDirectory
 from running.directory import RUNS
+from topo import load_plan
 from topo.emulation import labname, namespace
 
 STATUS = {"right": 0, "wrong": 1, "partly right": 3, "given up": 3}
@@ -37,6 +38,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     incident.set_defaults(tool=None, json=False, runs=RUNS, check=lambda given: check_level(given.level))
     incident.add_argument("--seed", type=int, help="repeat an incident (a secret one each time)")
     incident.add_argument("--level", type=int, default=LEVEL, metavar="1..5", help="how hard it is (1)")
+    incident.add_argument(
+        "--plan", metavar="PLAN", help="hide it in another leaf-spine fabric, such as an imported one"
+    )
     incident.add_argument(
         "--world",
         choices=("emulated", "simulated"),
@@ -96,7 +100,8 @@ def incident_command(arguments: argparse.Namespace) -> int:
             refuse_second_lab()
         with suppress(NoIncidentError):
             write_error(f"{newest(arguments.runs)} is under way as well: commands look at the new one until it ends")
-        directory = start(arguments.runs, seed, arguments.level, arguments.world)
+        plan = None if arguments.plan is None else load_plan(arguments.plan)
+        directory = start(arguments.runs, seed, arguments.level, arguments.world, plan)
         hand_over(*directory.made)
         return _say(arguments, {"folder": str(directory.path), **ask(directory.path, "status")}, "briefing")
     if arguments.tool == "kinds" and arguments.of_level is not None:

@@ -9,6 +9,7 @@ from operations.incident.draw import draw
 from operations.incident.session import SCENARIO, World
 from running import RunDirectory
 from running.view import KeeperGoneError, kept
+from topo import Plan, plan_document
 from topo.emulation import LabError, state
 
 TICKETS = 1_000_000
@@ -18,13 +19,15 @@ class NoIncidentError(RuntimeError):
     """No incident is under way."""
 
 
-def start(root: Path, seed: int, level: int, world: World = "simulated") -> RunDirectory:
-    """Build the lab of an incident, in a process that stays. ValueError for a seed, level or folder that cannot be."""
-    draw(seed, level)
+def start(root: Path, seed: int, level: int, world: World = "simulated", plan: Plan | None = None) -> RunDirectory:
+    """Build the lab of an incident, in a process that stays. ValueError for a seed, level, plan or folder that cannot
+    be."""
+    draw(seed, level, plan)
     # The folder's number is not the seed, which would give everything away.
     directory = RunDirectory.create(followed(root), SCENARIO, secrets.randbelow(TICKETS))
     try:
-        kept.start("operations.incident.server", directory.path, {"seed": seed, "level": level, "world": world})
+        asked = {"seed": seed, "level": level, "world": world, "plan": plan and plan_document(plan)}
+        kept.start("operations.incident.server", directory.path, asked)
     except RuntimeError as error:
         raise RuntimeError(f"the incident did not begin: {error}") from None
     return directory

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
+from types import MappingProxyType
 from typing import Any
 
 from common.seeds import Purpose, check_seed, derive
@@ -92,12 +93,12 @@ LOADS: Mapping[int, float] = {1: 0.6, 2: 0.6, 3: 0.6, 4: 0.45, 5: 0.45}
 BURSTS = 0.03  # of the same, of every host towards one
 
 
-def draw(seed: int, level: int) -> Incident:
-    """The incident of a seed at a level. ValueError for a level or seed that cannot be."""
+def draw(seed: int, level: int, plan: Plan | None = None) -> Incident:
+    """The incident of a seed at a level, in the level's fabric or in another. ValueError for what cannot be."""
     check_level(level)
     check_seed(seed)
     rng = Random(f"{derive(seed, Purpose.INCIDENT)} {level}")
-    plan = fabric(level)
+    plan = fabric(level) if plan is None else checked(plan)
     hot = rng.choice(list(plan.hosts()))
     count = 1 if level < 4 else rng.randint(1, 2 if level == 4 else 3)
     if level > 1 and rng.random() < NONE_SHARE:
@@ -117,6 +118,21 @@ def draw(seed: int, level: int) -> Incident:
 def fabric(level: int) -> Plan:
     """The plan of a level."""
     return load_plan("tiny", {"switch": "embedded", "name": f"incident-{level}", **FABRICS[level]})
+
+
+def checked(plan: Plan) -> Plan:
+    """A plan of embedded switches in which incidents can be hidden. ValueError for another."""
+    if plan.shape is not None or plan.encapsulation == "none" or min(plan.leaves, plan.spines) < 2:
+        raise ValueError(
+            f"plan {plan.name!r} must be a leaf-spine fabric with uSIDs, two leaves and two spines: incidents are drawn"
+            " for those"
+        )
+    if plan.hosts_per_leaf > plan.spines:
+        raise ValueError(
+            f"plan {plan.name!r} must have as many spines as hosts per leaf, {plan.hosts_per_leaf}: the load of an"
+            f" incident fills every cable alike (got {plan.spines})"
+        )
+    return replace(plan, switch="embedded", switch_overrides=MappingProxyType({}))
 
 
 def load(plan: Plan, level: int, hot: Host) -> Iterator[Workload]:

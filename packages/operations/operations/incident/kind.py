@@ -70,6 +70,7 @@ def kinds_of(level: int) -> list[FaultKind]:
 
 def canonical(plan: Plan, text: str) -> str:
     """A component in its one spelling: cables with the lower end first. AnswerError says what would be valid."""
+    text = plan.own_names(text)
     try:
         if ">" in text:
             first, _, second = text.partition(">")

@@ -12,6 +12,7 @@ from operations.incident.score import Named
 from operations.incident.session import IncidentSession
 from running import RunDirectory
 from running.view import Keeper, keep
+from topo.planfile import parse_document
 
 
 class Server(Keeper):
@@ -55,7 +56,8 @@ class Server(Keeper):
 def make_server(asked: Mapping[str, Any]) -> Server:
     """The lab of the incident that was asked for, up to the call. ValueError or RuntimeError when it cannot be."""
     directory = RunDirectory(Path(asked["folder"]))
-    drawn = draw(int(asked["seed"]), int(asked["level"]))
+    plan = parse_document(asked["plan"]) if asked.get("plan") else None
+    drawn = draw(int(asked["seed"]), int(asked["level"]), plan)
     return Server(IncidentSession(drawn, directory, world=asked["world"]))
 
 
