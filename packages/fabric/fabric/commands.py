@@ -130,7 +130,7 @@ def run_export(arguments: argparse.Namespace) -> int:
     from common.terminal.printable import path_line
     from common.terminal.standard_streams import write_out
     from fabric.exporting import FORMS, export
-    from topo.planfile import load_plan
+    from topo import load_plan
 
     plan = load_plan(arguments.plan)
     if plan.encapsulation == "none":
