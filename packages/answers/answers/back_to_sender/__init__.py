@@ -1,5 +1,6 @@
 """MRC with switches that send packets back to their sender when the link behind them is down."""
 
+from answers.answer import Answer
 from answers.back_to_sender.fabric import NOTIFYING
 from running.transport_choice import TransportChoice
 
@@ -9,4 +10,13 @@ MRC_BTS = TransportChoice(
     "mrc",
     {"returned_dscp": NOTIFYING.dscp},
     variant="answers.back_to_sender.fabric:NOTIFYING",
+)
+ANSWER = Answer(
+    "mrc-bts",
+    MRC_BTS.description,
+    MRC_BTS.name,
+    "mrc-bts",
+    ("SRv6 uSIDs", "trimming", "ECN", "the state of ports in the pipeline", "packets sent back"),
+    ("a state per path", "probes of paths", "a reaction to returned packets"),
+    "a state per path (64), one window",
 )
