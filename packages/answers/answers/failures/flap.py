@@ -1,0 +1,5 @@
+"""The failure `flap` as a scenario file."""
+
+from answers.failures.failures import failing
+
+SCENARIO = failing("flap")
