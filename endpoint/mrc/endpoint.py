@@ -331,7 +331,7 @@ class Endpoint(Nic[QueuePair]):
         """A packet of this NIC's own, which no switch could forward, for the queue pair with that peer's number."""
         for qp in self.qps.values():
             if qp.sending and qp.peer.address == frame.dst and qp.remote_qpn == bth.dest_qpn:
-                qp.requester.receive_returned(now_ns, bth.psn, frame.ev)
+                qp.requester.returned.receive(now_ns, bth.psn, frame.ev)
                 return
         self.log.count("no_qp")
 

@@ -12,6 +12,7 @@ from endpoint.mrc.paths.ev_state import MARK_CAUSES, TRIM_CAUSES, EvCause
 from endpoint.mrc.paths.probe_budget import ProbeTable
 from endpoint.mrc.paths.selection import next_after_loss, next_pair, next_turn, port_may_come
 from endpoint.mrc.retry import RetryTimer
+from endpoint.mrc.returned import ReturnedPackets
 from endpoint.mrc.seams.crediting import CreditHeard
 from endpoint.mrc.seams.hearers import Hearers, Pacer
 from endpoint.nic.config import NEVER
@@ -73,8 +74,11 @@ class Requester(Sender):
         self._ask_every, self._unasked = limits.sack_threshold_bytes, 0
         """Bytes sent from one request for an acknowledgement to the next at most, and since the last."""
         self.retry = RetryTimer(*terms.retries, limits.jitter_ns, self._rtt, self.flight, spread, context.rng)
+        self.returned = ReturnedPackets(
+            self.flight, self._repair, evs, self._selection, self._hearers, self.retry, agenda, terms.base_rtt_ns
+        )
         self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
-        self.trims = self.nacks = self.marks = self.skips = self.spurious = self.returned = 0
+        self.trims = self.nacks = self.marks = self.skips = self.spurious = 0
 
     @property
     def rtt_ns(self) -> int:
@@ -346,30 +350,6 @@ class Requester(Sender):
         if wait_ns:
             self.retry.hold_ns = now_ns + wait_ns
             self._agenda.arm(self.retry.hold_ns)
-        self._agenda.wake()
-
-    def receive_returned(self, now_ns: int, psn24: int, entropy: int) -> None:
-        """A switch has sent a packet back because the link behind it is down: leave its path, send the packet again.
-
-        Nothing follows where the packet's copy on that EV is not under way: it was trimmed, lost or returned before. No
-        peer has spoken, so timeouts run on, and no queue was full, so the congestion control loses only the bytes.
-        """
-        flight = self.flight
-        index = expand(psn24, flight.una) - flight.una
-        if not 0 <= index < flight.nxt - flight.una:
-            return
-        if (returned := flight.returned(index, entropy)) is None:
-            return
-        path, size, sent_ns = returned
-        self.returned += 1
-        self._repair.lost(flight.una + index, sent_ns, now_ns)
-        for hearer in self._hearers.withdrawn:
-            hearer.on_packet_withdrawn(now_ns, path, size)
-        if path.plane.wanted and self._selection.heeds:
-            self._evs.leave(path, now_ns)
-            if path.active:  # the last of all: what is sent at once comes back at once, again and again
-                self.retry.hold_ns = now_ns + self._base_rtt_ns
-                self._agenda.arm(self.retry.hold_ns)
         self._agenda.wake()
 
     def receive_ack(self, now_ns: int, syndrome: int, msn24: int, psn24: int) -> None:

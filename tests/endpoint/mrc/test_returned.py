@@ -48,9 +48,9 @@ def test_one_packet_counts_once_however_its_loss_is_told(bench: Bench) -> None:
     bench.to_a(returned(packet), returned(packet))
     assert len(bench.writes()) == 1
     requester = bench.qp_a.requester
-    assert (requester.returned, requester.retransmits, requester.trims) == (1, 1, 0)
+    assert (requester.returned.count, requester.retransmits, requester.trims) == (1, 1, 0)
     bench.to_a(returned(packet))  # of the transmission that a copy has replaced
-    assert (requester.returned, requester.flight.lost) == (1, 0)
+    assert (requester.returned.count, requester.flight.lost) == (1, 0)
 
 
 def test_a_packet_that_was_trimmed_is_not_returned_as_well(bench: Bench) -> None:
@@ -60,7 +60,7 @@ def test_a_packet_that_was_trimmed_is_not_returned_as_well(bench: Bench) -> None
     assert nack.neth.reason == NackReason.TRIMMED
     bench.to_a(nack, returned(packet))
     requester = bench.qp_a.requester
-    assert (requester.trims, requester.returned, out_of(bench)) == (1, 0, [])
+    assert (requester.trims, requester.returned.count, out_of(bench)) == (1, 0, [])
 
 
 def test_an_acknowledged_packet_and_one_never_sent_change_nothing(bench: Bench) -> None:
@@ -70,7 +70,7 @@ def test_an_acknowledged_packet_and_one_never_sent_change_nothing(bench: Bench) 
     bench.to_a(returned(packet))
     ahead = packet.with_bytes({packet.outside.bth + 8: (packet.psn + 5).to_bytes(4, "big")})
     bench.to_a(returned(ahead))
-    assert (bench.qp_a.requester.returned, out_of(bench)) == (0, [])
+    assert (bench.qp_a.requester.returned.count, out_of(bench)) == (0, [])
 
 
 def test_the_last_path_of_all_stays() -> None:
@@ -88,7 +88,7 @@ def test_a_plane_whose_port_is_known_to_be_down_loses_no_path(bench: Bench) -> N
     bench.a.port_changed(packet.port, False, bench.now_ns)
     bench.to_a(Packet(packet.port % 4 + 1, returned(packet).frame))
     assert out_of(bench) == []
-    assert bench.qp_a.requester.returned == 1
+    assert bench.qp_a.requester.returned.count == 1
 
 
 def test_no_timer_is_put_off_by_switches_alone() -> None:
@@ -131,4 +131,4 @@ def test_any_size_that_keeps_the_headers_will_do(bench: Bench, size: int) -> Non
 def test_other_hosts_and_queue_pairs_are_not_blamed(bench: Bench) -> None:
     packet, *_ = bench.write(8)
     bench.to_a(returned(packet, dscp=10), returned(packet.with_bytes({packet.outside.bth + 4: b"\0\0\x12\x34"})))
-    assert (bench.qp_a.requester.returned, out_of(bench)) == (0, [])
+    assert (bench.qp_a.requester.returned.count, out_of(bench)) == (0, [])

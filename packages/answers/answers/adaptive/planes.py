@@ -7,8 +7,8 @@ from endpoint.mrc import Congestion, EvPath, EvSet, PathTraits, Selection, Value
 
 
 class PlaneBalance(Selection):
-    """The next packet goes to the plane with the fewest bytes under way. Switches that go by their queues do not look at
-    a packet's EV, so no signal takes an EV out. A port that is down takes its plane out."""
+    """The next packet goes to the plane with the fewest bytes under way. Switches that go by their queues don't look
+    at a packet's EV, so no signal takes an EV out. A port that is down takes its plane out."""
 
     heeds_signals = False
 
