@@ -101,7 +101,8 @@ class Results:
         }
         placed = ranks(values, MEASURES[measure].better, effect)
         for answer in self.answers:
-            if (own := values.get(answer.name)) is None:
+            own = values.get(answer.name, {})
+            if not own:
                 continue
             scaled = {seed: scale * value for seed, value in own.items()}
             base = {seed: scale * value for seed, value in values.get(REFERENCE, {}).items()}

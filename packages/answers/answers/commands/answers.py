@@ -27,7 +27,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Adds `answers`."""
     parser = add(subparsers, "answers", answers_command, __file__)
     parser.set_defaults(world="simulated", cluster=None)
-    parser.add_argument("--answers", metavar="NAME,…", help="all that are installed; the first is the reference")
+    parser.add_argument("--answers", metavar="NAME,…", help="of those installed; without it those with predictions")
     parser.add_argument("--failures", metavar="NAME,…", help="dead-link, flap, grey-link, … (all)")
     parser.add_argument("--seeds", type=int, metavar="N", help=f"1 to N ({SEEDS}; with --short {SHORT_SEEDS})")
     parser.add_argument("--short", action="store_true", help=f"one seed on plan {SHORT_PLAN}: shows that all runs")
@@ -39,7 +39,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def chosen_names(text: str | None, option: str, known: Sequence[str]) -> list[str]:
-    """The names of an option, or all. ValueError with the valid ones."""
+    """The names of an option; without it all. ValueError with the valid ones."""
     names = list(known) if text is None else text.split(",")
     for name in names:
         if name not in known or names.count(name) > 1:
@@ -54,6 +54,7 @@ def answers_command(arguments: argparse.Namespace) -> int:
     from answers.report import summary, write
     from common.terminal.console import LastingConsole
     from running.identity import code_digest
+    from studies.contest import text
     from studies.sweeping import RowStore, Sweep
     from studies.sweeping.subject import subject
     from topo import load_plan
@@ -63,7 +64,9 @@ def answers_command(arguments: argparse.Namespace) -> int:
     if not 1 <= seeds <= SEEDS_MAX:
         raise ValueError(f"--seeds must be between 1 and {SEEDS_MAX} (got {seeds})")
     known = answers()
-    taking: list[Answer] = [known[name] for name in chosen_names(arguments.answers, "--answers", list(known))]
+    usual = ",".join(name for name, answer in known.items() if answer.predicted == name)
+    names = chosen_names(arguments.answers or usual, "--answers", list(known))
+    taking: list[Answer] = [known[name] for name in names]
     failures = chosen_names(arguments.failures, "--failures", list(FAILURES))
     plan = arguments.plan or (SHORT_PLAN if arguments.short else "")
     pairs = variants(taking, failures, plan, SHORT_TIME if arguments.short else 1.0)
@@ -81,6 +84,7 @@ def answers_command(arguments: argparse.Namespace) -> int:
         if not (arguments.no_replays or arguments.short):
             keep_worst(results, subjects, folder / "worst")
         page = write(folder, results, built, finder(results, subjects, folder / "worst"))
+    write_out(f"\n{text.seeds_enough(len(taking), seeds)}\n")
     write_out("\n" + printable_text(summary(results, built)) + "\n" + path_line("\npage:", page))
     rows = [row for each in results.stated.values() for row in each.rows]
     return 3 if any(row.error for row in rows) else int(any(not row.passed for row in rows))
