@@ -14,7 +14,7 @@ from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.paths.ev_events import EvEventQueue
 from endpoint.mrc.paths.ev_profile import EvProfiles
 from endpoint.mrc.paths.penalty import ReceiverPenalty
-from endpoint.mrc.paths.probe_budget import ProbeBudget
+from endpoint.mrc.paths.probe_budget import AskingBudget, ProbeBudget
 from endpoint.mrc.paths.selection import Selection
 from endpoint.mrc.seams.crediting import Crediting
 from endpoint.nic import frame, wire
@@ -75,6 +75,7 @@ class Context(NicContext):
     cc_profiles: CcProfiles
     penalty: ReceiverPenalty
     probe_budget: ProbeBudget
+    asking: AskingBudget
     crediting: Crediting
     dialect: Dialect
     solicited_bit: int

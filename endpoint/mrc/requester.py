@@ -42,6 +42,8 @@ class Requester(Sender):
     ) -> None:
         limits, stamps, spread = context.limits, context.stamps, context.settings.trims_before_wait
         self._scheduler = context.scheduler
+        self._ports = context.ports
+        self._asking = context.asking
         self._memory = context.memory
         self._log = context.log
         self._classes = context.classes
@@ -136,7 +138,8 @@ class Requester(Sender):
         if more is None:
             more = self._send_new(now_ns, out, end)
         if len(out) > first:
-            self.retry.sent(now_ns)
+            self.retry.sent(max(now_ns, self._ports.numbered(out[-1][0]).free_ns))
+            self._asking.sent(len(out) - first)
             self._agenda.arm(self.retry.ask_due_ns)
             self._pacer.sent(credit - self._agenda.credit, now_ns)
         elif self.retry.held and self._rule.patience_ns:
@@ -291,8 +294,11 @@ class Requester(Sender):
         self._hearers.tell_acked(flight, una, fresh, counted, cause, rtt_ns, bool(marked), now_ns, settled)
         self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
         flight.look(reported, count - 1 + sack.offset, una)
-        for index in self._rule.overdue(flight, self.cc.window_bytes):
+        overdue = self._rule.overdue(flight, self.cc.window_bytes)
+        for index in overdue:
             self._lose(index, now_ns, proved=True)
+        if overdue and sack.probe_response:
+            self._asking.justified()
         self._agenda.arm(self.retry.ask_due_ns)
         self._agenda.wake()
         if self._selection.wanted_probes:
@@ -455,22 +461,42 @@ class Requester(Sender):
             if not self._work.pending:
                 return NEVER
         if now_ns >= retry.ask_due_ns:
-            if self._waits_for_turn():
+            if self._waits_here(now_ns):
                 retry.waited(now_ns)
             else:
                 self._ask(now_ns)
         due_ns = min(retry.retry_due_ns, retry.ask_due_ns)
         return min(due_ns, retry.hold_ns) if retry.hold_ns > now_ns else due_ns
 
-    def _waits_for_turn(self) -> bool:
-        """Whether this host's own ports are all that holds back the next packet, which brings news by itself."""
-        if not self._agenda.active or not self._evs.live or self.retry.held:
+    def _waits_here(self, now_ns: int) -> bool:
+        """Whether only this host holds back the next packet, which brings news by itself: its ports are busy, or
+        nothing is under way and what was refused waits a little."""
+        if not self._evs.live:
             return False
+        if now_ns < self.retry.hold_ns and self.flight.lost and not self.flight.inflight_bytes:
+            return True
+        return self._agenda.active and not self.retry.held and self._has_more
+
+    @property
+    def _has_more(self) -> bool:
+        """Whether there is anything left to send, or to send again."""
         return self.flight.lost > 0 or self._current is not None or len(self._queue) > 0
 
     def _ask(self, now_ns: int) -> None:
-        for path in next_pair(self._selection, self._evs):
+        """Probe as far as the host's budget goes: on another plane than that of the packet that is missing, if there is
+        one, and on two where that was in vain."""
+        asking, oldest = self._asking, self.flight.paths[self.flight.una & self.flight.mask]
+        allowed = asking.allowed(now_ns, last=not self._has_more)
+        if not allowed:
+            self.retry.put_off(asking.next_ns(now_ns))
+            return
+        paths = next_pair(self._selection, self._evs)
+        if oldest is not None and len(paths) == 2 and paths[0].plane is oldest.plane:
+            paths.reverse()
+        paths = paths[: min(allowed, self.retry.probes)]
+        for path in paths:
             self.probe(path, now_ns)
+        asking.spend(len(paths))
         self.retry.asked(now_ns)
 
     def _timeout(self, now_ns: int) -> None:

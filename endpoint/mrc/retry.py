@@ -52,6 +52,7 @@ class RetryTimer:
         """The oldest packet when a probe was last answered, and when it was first sent, by the flight's clock."""
         self._asked = 0
         """Askings in a row without any answer."""
+        self._put_off_ns = 0
         self.hold_ns = 0
         """Until then nothing is sent: the peer lacked something, or a packet was trimmed again and again."""
         self.held = False
@@ -75,9 +76,9 @@ class RetryTimer:
         self.fresh = False
         self._quiet_ns = self._life_ns = now_ns
 
-    def sent(self, now_ns: int) -> None:
-        """Data has gone out."""
-        self._quiet_ns = now_ns
+    def sent(self, left_ns: int) -> None:
+        """Data has been handed to a port, whose line has sent it at `left_ns`: silence does not begin before."""
+        self._quiet_ns = left_ns
 
     def waited(self, now_ns: int) -> None:
         """Until now the queue pair waited for its turn, and the packet of that turn brings news by itself."""
@@ -86,7 +87,7 @@ class RetryTimer:
     def heard(self, now_ns: int) -> None:
         """The peer has said something new of what is under way."""
         self.retries = 0
-        self._quiet_ns = self._life_ns = now_ns
+        self._quiet_ns, self._life_ns = max(self._quiet_ns, now_ns), now_ns
 
     def acknowledged(self, now_ns: int) -> None:
         """Packets have arrived."""
@@ -122,6 +123,15 @@ class RetryTimer:
         self._asked += 1
         self._quiet_ns = now_ns
 
+    @property
+    def probes(self) -> int:
+        """How many the next asking sends: the first is one, and two follow while there is no answer."""
+        return 2 if self._asked else 1
+
+    def put_off(self, until_ns: int) -> None:
+        """The host has no probe to spare before then."""
+        self._put_off_ns = until_ns
+
     def wait_after_trim_ns(self, tries: int, base_rtt_ns: int) -> int:
         """How long a trimmed packet waits that was sent again `tries` times before; 0: not at all.
 
@@ -148,20 +158,30 @@ class RetryTimer:
     def ask_due_ns(self) -> int:
         """When to ask with probes: when they can prove a loss, but before the timer would take all for lost.
 
-        The oldest packet must have been out for the slowest plane's round trip, and nothing have been sent or heard for
-        a round trip that would bring the proof by itself. A NIC with a device profile's patience lets that pass as
-        well, in silence only. What was asked in vain is asked ever later.
+        The oldest packet must have been out for the longest round trip to expect, and nothing have been sent or heard
+        for a round trip that would bring the proof by itself. A NIC with a device profile's patience lets that pass as
+        well, in silence only. What was asked in vain is asked ever later, and nothing before the host's budget allows.
         """
-        slowest_ns = self._rule.slowest_ns
-        answer_ns = slowest_ns + self._jitter_ns if slowest_ns else self.round_trip_ns
         wait_ns, patience_ns = self._rule.window_ns, self._rule.patience_ns
         if self.held or not patience_ns:  # held: nothing may have asked for an acknowledgement
             wait_ns = min(wait_ns - patience_ns, self._timeout_ns // 2)
-        wait_ns = max(answer_ns, wait_ns)
+        longest_ns = self._rule.longest_ns
+        wait_ns = max(longest_ns + self._jitter_ns if longest_ns else self.round_trip_ns, wait_ns)
         if self._asked:
-            return self._quiet_ns + (wait_ns << min(self._asked, PROBE_BACKOFF_MAX))
-        overdue_ns = min(self._flight.oldest_ns, self._quiet_ns) + wait_ns
-        return max(overdue_ns, self._quiet_ns + self._rtt.smoothed_ns + self._jitter_ns)
+            due_ns = self._quiet_ns + (wait_ns << min(self._asked, PROBE_BACKOFF_MAX))
+        else:
+            overdue_ns = min(self._flight.oldest_ns, self._quiet_ns) + wait_ns
+            due_ns = max(overdue_ns, self._quiet_ns + self._answer_ns)
+        return max(due_ns, self._put_off_ns)
+
+    @property
+    def _answer_ns(self) -> int:
+        """How long an answer usually takes: the smoothed round trip and twice by how much those of one plane vary
+        lately, but no more than the longest to expect."""
+        usual_ns, longest_ns = self._rtt.smoothed_ns, self._rule.longest_ns
+        if longest_ns:
+            usual_ns = min(usual_ns + 2 * (longest_ns - self._rule.slowest_ns), longest_ns)
+        return usual_ns + self._jitter_ns
 
     @property
     def retry_due_ns(self) -> int:

@@ -88,7 +88,8 @@ class Settings:
     """Probes in a row that must come back unmarked before an ASSUMED_BAD EV is used again; doubled on each relapse."""
     probe_share: float = 0.02
     """Background probes of ASSUMED_BAD EVs, of all queue pairs of the host together: at most this share of the bytes
-    that the host sends, one probe per probe interval beside that, and 64 saved up (`mrc/paths/probe_budget.py`)."""
+    that the host sends, one probe per probe interval beside that, and 64 saved up (`mrc/paths/probe_budget.py`). Probes
+    that ask about silence: the same share of its data packets."""
     sack_threshold_bytes: int | None = None
     """SACK trigger 1. None: an eighth of the bandwidth-delay product, from 4 KiB to 16 KiB."""
     oor_nack: bool = False

@@ -102,7 +102,7 @@ class LossDetection(Signals):
 
     def __init__(self, base_rtt_ns: int, jitter_ns: int, values: Values) -> None:
         self.window_ns = base_rtt_ns + jitter_ns
-        """How long the oldest packet may be out, and nothing be heard, before two probes ask for it."""
+        """How long the oldest packet may be out, and nothing be heard, before probes ask for it."""
         self.patience_ns = 0
         """How much longer than it must this NIC waits (`be_patient`)."""
         self.slowest_ns = 0

@@ -1,4 +1,4 @@
-"""How many background probes of abandoned EVs a host may send: a share of all that it sends, by all of its queue pairs.
+"""How many probes a host may send: of abandoned EVs and of silence, each a share of what its queue pairs send.
 
 Without a limit, a thousand senders that gave paths up in an incast fill half of the receiver's link with probes, while
 each sends hardly any data. A share of what a host sends gives way in an incast as its data does.
@@ -116,3 +116,43 @@ class ProbeBudget:
                 break
             ahead += 1
         return ahead
+
+
+ASKED_AT_ONCE: Final = 8
+"""Probes that a host may spend on silence before it has sent anything."""
+KEPT_FOR_ENDS: Final = 8
+"""Probes that are left to messages of which everything has been sent: nothing but an answer tells what they lost."""
+
+
+class AskingBudget:
+    """How many probes one host may send because its queue pairs hear nothing: `share` of the data packets that all of
+    them send, and beside that one per `interval_ns`."""
+
+    def __init__(self, share: float, interval_ns: int, now_ns: int) -> None:
+        self._share = share
+        self._interval_ns = interval_ns
+        self._saved = float(ASKED_AT_ONCE)
+        self._counted_ns = now_ns
+
+    def sent(self, packets: int) -> None:
+        """So many data packets have gone out, copies among them."""
+        self._saved = min(self._saved + packets * self._share, float(SAVED_MAX))
+
+    def allowed(self, now_ns: int, *, last: bool) -> int:
+        """Probes that a queue pair may send now; `last`: it has nothing more to send."""
+        earned = (now_ns - self._counted_ns) / self._interval_ns
+        self._counted_ns = now_ns
+        self._saved = min(self._saved + earned, float(SAVED_MAX))
+        return max(0, int(self._saved) - (0 if last else KEPT_FOR_ENDS))
+
+    def spend(self, count: int) -> None:
+        """So many probes have been sent."""
+        self._saved -= count
+
+    def justified(self) -> None:
+        """A probe has proved a loss: it costs nothing."""
+        self._saved = min(self._saved + 1, float(SAVED_MAX))
+
+    def next_ns(self, now_ns: int) -> int:
+        """When to ask again."""
+        return now_ns + self._interval_ns // 8 + 1  # data that is sent meanwhile may earn one sooner

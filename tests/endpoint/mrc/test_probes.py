@@ -10,7 +10,7 @@ from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.operations import ASKED_MAX
 from endpoint.mrc.paths.ev_events import EvEventQueue
 from endpoint.mrc.paths.ev_state import EvCause
-from endpoint.mrc.paths.probe_budget import ProbeBudget
+from endpoint.mrc.paths.probe_budget import AskingBudget, ProbeBudget
 from endpoint.nic.attributes import VerbError
 from endpoint.nic.config import ConfigError
 from endpoint.roce.endpoint import RoceEndpoint
@@ -249,6 +249,63 @@ def test_queue_pairs_that_wait_for_their_own_ports_ask_nothing_of_the_network() 
         flow.check()
     assert sum(flow.qp.requester.retransmits for flow in flows) == 0
     assert counted(wire, flows)[0] <= len(flows)  # at the end of a message, when nothing more is to be sent
+
+
+def test_senders_of_an_incast_ask_once_per_fifty_packets_at_most() -> None:
+    """Each window is one packet, in a queue whose length changes: an answer that is a little later than usual is no
+    silence. uet-htsim's senders ask for nothing then, and `probe_share` is 2 %."""
+    wire = Wire(seed=5, hosts=17)
+    flows = [Flow(wire, f"h{number}", "h0", seed=number) for number in range(1, 17)]
+    for flow in flows:
+        flow.post(400_000)
+    wire.run(3000 * wire.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
+    for flow in flows:
+        flow.check()
+    requesters = [flow.qp.requester for flow in flows]
+    packets = sum(requester.data_packets + requester.retransmits for requester in requesters)
+    assert sum(requester.counters()["probes"] for requester in requesters) <= 0.02 * packets
+    assert sum(requester.timeouts for requester in requesters) == 0
+
+
+def test_silence_is_asked_about_within_a_share_of_the_data_packets_and_the_ends_of_messages_first() -> None:
+    budget = AskingBudget(0.02, 1_000_000, now_ns=0)
+    assert budget.allowed(0, last=True) == 8
+    assert budget.allowed(0, last=False) == 0, "kept for ends"
+    budget.spend(8)
+    assert budget.allowed(0, last=True) == 0
+    budget.sent(500)
+    assert budget.allowed(0, last=True) == 10
+    assert budget.allowed(0, last=False) == 2
+    budget.spend(10)
+    budget.justified()
+    assert budget.allowed(0, last=True) == 1, "a probe that proves a loss is free"
+    budget.spend(1)
+    assert budget.allowed(2_000_000, last=True) == 2, "a host that sends nothing has one per interval"
+    budget.sent(100_000)
+    assert budget.allowed(2_000_000, last=True) == 64
+
+
+def test_a_queue_pair_asks_nothing_while_all_it_has_sent_was_refused() -> None:
+    """Nothing is under way: the host itself waits before it sends the trimmed packet again."""
+    bench = Bench(trims_before_wait=1)
+    bench.write(1)
+    requester = bench.qp_a.requester
+    requester.flight.refused(0, next(path.ev for path in requester.flight.paths if path is not None))
+    requester.retry.hold_ns = bench.now_ns + 10 * bench.a.limits.base_rtt_ns
+    bench.now_ns += 9 * bench.a.limits.base_rtt_ns
+    bench.a.handle_timer(bench.now_ns)
+    assert requester.counters()["probes"] == requester.timeouts == 0
+
+
+def test_silence_begins_when_the_port_has_sent_the_packet() -> None:
+    """A port that runs ahead of its line has frames of other queue pairs before this one's."""
+    bench = Bench(jitter_ns=1_000_000)
+    for port in bench.a.ports:
+        port.free_ns = bench.now_ns + 1_000_000
+    bench.write(1)
+    bench.a.packets_to_send(bench.now_ns, 64)
+    limits = bench.a.limits
+    assert bench.qp_a.requester.retry.ask_due_ns > bench.now_ns + 1_000_000 + limits.base_rtt_ns + limits.jitter_ns
 
 
 def test_background_probes_of_a_host_stay_within_their_share() -> None:
