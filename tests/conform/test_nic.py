@@ -1,5 +1,6 @@
 """A NIC under test: the lab's own as a process, right and with planted faults, and devices that do not answer."""
 
+import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -80,6 +81,12 @@ class Odd:
     def receive(self, wait_s: float) -> tuple[int, bytes] | None:
         return (1, self.sends) if self.sends is not None else None
 
+    def files(self) -> list[socket.socket]:
+        return []
+
+    def pump(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -87,7 +94,7 @@ class Odd:
 class Yes:
     """A control channel that says yes to everything."""
 
-    def ask(self, line: str) -> str:
+    def ask(self, line: str, link: object = None) -> str:
         return "ok qpn=256 va=4096 rkey=7 bytes=65536 done= hex="
 
     def close(self) -> None:

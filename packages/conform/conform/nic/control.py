@@ -20,6 +20,7 @@ from typing import Protocol
 
 from common.unix_socket import connected
 from conform.nic.device_file import Control
+from conform.nic.link import Link
 
 LINE_BYTES_MAX = 32768
 
@@ -31,8 +32,8 @@ class ControlError(RuntimeError):
 class Channel(Protocol):
     """Asks the device."""
 
-    def ask(self, line: str) -> str:
-        """The answer. Raises `ControlError` if there is none in time."""
+    def ask(self, line: str, link: Link | None = None) -> str:
+        """The answer; frames of `link` are taken meanwhile. Raises `ControlError` if there is none in time."""
 
     def close(self) -> None:
         """End it, with the program behind it if the tester started one."""
@@ -45,7 +46,7 @@ class Lines:
         self._reading, self._writing, self._answer_s = reading, writing, answer_s
         self._held = b""
 
-    def ask(self, line: str) -> str:
+    def ask(self, line: str, link: Link | None = None) -> str:
         until = time.monotonic() + self._answer_s
         word = line.partition(" ")[0]
         try:
@@ -54,7 +55,12 @@ class Lines:
             raise ControlError(f"the device takes no request: {error}") from None
         while b"\n" not in self._held:
             wait_s = until - time.monotonic()
-            if wait_s <= 0 or not select.select([self._reading], [], [], wait_s)[0]:
+            ready = select.select([self._reading, *(link.files() if link else ())], [], [], max(wait_s, 0))[0]
+            if link is not None:
+                link.pump()
+            if wait_s > 0 and ready and self._reading not in ready:
+                continue
+            if self._reading not in ready:
                 raise ControlError(f"the device has not answered {word!r} within {self._answer_s:g} s")
             try:
                 found = os.read(self._reading, LINE_BYTES_MAX)

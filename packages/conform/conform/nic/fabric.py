@@ -330,22 +330,17 @@ def skipped(bench: Bench) -> None:
     by_port = {port: [ev for ev in bench.evs if bench.about.evs[ev] == port] for port in bench.about.evs.values()}
     if min(map(len, by_port.values())) < 2:
         raise NotReachable("the device file must have two EVs per port or more")
-    writes = sent = 0
-    for _ in range(ROUNDS):
-        for packets in (len(bench.evs) * 4, 1):
-            writes += 1
-            bench.post(packets, number=writes)
-            psns = [bench.psn + sent + n & PSN for n in range(packets)]
-            found = [bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn) for psn in psns]
-            sent += packets
-            if packets == 1 and found[0].ev not in good:
-                raise Broken(f"{found[0]} takes EV {found[0].ev:#x}, which was to be skipped once")
-            bench.acknowledge(psns[-1], writes)
-            good = [bench.rng.choice(evs) for evs in by_port.values()]
-            for ev in bench.evs if packets > 1 else ():
-                if ev not in good:
-                    bench.control(bench.to.sack(psns[-1], ev=ev, mark=1), "SACK with a mark")
-            bench.settle()
+    sent = 0
+    for number in range(1, 2 * ROUNDS + 1):
+        found = sending.stream(bench, sent, 1 if good else 4 * len(bench.evs), number)
+        sent += len(found)
+        if good and found[0].ev not in good:
+            raise Broken(f"{found[0]} takes EV {found[0].ev:#x}, which was to be skipped once")
+        good = [] if good else [bench.rng.choice(evs) for evs in by_port.values()]
+        for ev in bench.evs if good else ():
+            if ev not in good:
+                bench.control(bench.to.sack(found[-1].psn, ev=ev, mark=1), "SACK with a mark")
+        bench.settle()
 
 
 def always_skipped(bench: Bench) -> None:
@@ -356,10 +351,7 @@ def always_skipped(bench: Bench) -> None:
     bench.acknowledge(bench.psn + 7 & PSN, 1, ev=ev, mark=2)
     bench.settle()
     bench.dead_evs.add(ev)
-    bench.post(4 * len(bench.evs), number=2)
-    for n in range(4 * len(bench.evs)):
-        psn = bench.psn + 8 + n & PSN
-        packet = bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn)
+    for packet in sending.stream(bench, 8, 4 * len(bench.evs), 2):
         if packet.ev == ev:
             raise Broken(f"{packet} takes EV {ev:#x}, which was to be skipped always")
 
@@ -372,7 +364,7 @@ def lost(bench: Bench) -> int:
     bench.dead_evs.add(ev)
     missing = [one for one in found if one.ev == ev]
     cack = missing[0].psn - 1 & PSN
-    others = tuple(one.psn for one in found if one.ev != ev and (one.psn - cack & PSN) < 64)
+    others = tuple(one.psn for one in found if one.ev != ev and 0 < (one.psn - cack & PSN) < 64)
     bench.arrived = (cack, others)
     last = [one for one in found if one.ev != ev][-1]
     bench.control(bench.to.sack(cack, others, ev=last.ev, answer=last.psn - cack & PSN), "SACK", last.ev)
@@ -388,10 +380,7 @@ def lost_ev(bench: Bench) -> None:
     """The EV of a packet that was lost and not trimmed is left at once."""
     ev = lost(bench)
     bench.settle()
-    bench.post(16, number=2)
-    for n in range(16):
-        psn = bench.psn + 12 + n & PSN
-        packet = bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn)
+    for packet in sending.stream(bench, 12, 16, 2):
         if packet.ev == ev:
             raise Broken(f"{packet} takes EV {ev:#x}, on which a packet was lost")
 
@@ -406,16 +395,9 @@ def revived(bench: Bench) -> None:
     """An EV whose probes are answered is used again."""
     ev = lost(bench)
     bench.dead_evs.clear()
-    sent = 12
     for number in range(2, 60):
         bench.take(bench.session.clock_ns() + 50_000_000)
-        bench.post(8, number=number)
-        psns = [bench.psn + sent + n & PSN for n in range(8)]
-        used = [bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn).ev for psn in psns]
-        sent += 8
-        bench.arrived = (psns[-1], ())
-        bench.acknowledge(psns[-1], number)
-        if ev in used:
+        if ev in [packet.ev for packet in sending.stream(bench, 8 * number - 4, 8, number)]:
             return
     raise Broken(f"EV {ev:#x} was not used again, although its probes were answered")
 
@@ -428,12 +410,5 @@ def trimmed_ev_kept(bench: Bench) -> None:
     bench.control(bench.to.nack(found[1].psn, TRIMMED, ev), "NACK", ev)
     bench.expect_data("the packet was refused", lambda p: p.again)
     bench.acknowledge(found[-1].psn, 1)
-    used, first = set(), 4
-    for number in range(2, 8):
-        bench.post(len(bench.evs), number=number)
-        psns = [bench.psn + first + n & PSN for n in range(len(bench.evs))]
-        used |= {bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn).ev for psn in psns}
-        first += len(bench.evs)
-        bench.acknowledge(psns[-1], number)
-    if ev not in used:
+    if ev not in [packet.ev for packet in sending.stream(bench, 4, 6 * len(bench.evs), 2)]:
         raise Broken(f"EV {ev:#x} was left after a trim")

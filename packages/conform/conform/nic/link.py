@@ -32,6 +32,12 @@ class Link(Protocol):
     def receive(self, wait_s: float) -> tuple[int, bytes] | None:
         """The next frame of the device; None if none has come after `wait_s`."""
 
+    def files(self) -> list[socket.socket]:
+        """What to wait for with `select`."""
+
+    def pump(self) -> None:
+        """Take the frames that are there and keep them, so that no device waits for a tester that waits for it."""
+
     def close(self) -> None:
         """Give the sockets back."""
 
@@ -55,12 +61,18 @@ class InterfaceLink:
         with contextlib.suppress(BlockingIOError, OSError):  # a full queue and a link that is down lose a frame
             self._sockets[port - 1].send(data)
 
+    def files(self) -> list[socket.socket]:
+        return self._sockets
+
+    def pump(self) -> None:
+        ready = select.select(self._sockets, [], [], 0)[0]
+        for port, one in enumerate(self._sockets, 1):
+            if one in ready:
+                self._take(port, one)
+
     def receive(self, wait_s: float) -> tuple[int, bytes] | None:
-        if not self._waiting:
-            ready = select.select(self._sockets, [], [], max(wait_s, 0))[0]
-            for port, one in enumerate(self._sockets, 1):
-                if one in ready:
-                    self._take(port, one)
+        if not self._waiting and select.select(self._sockets, [], [], max(wait_s, 0))[0]:
+            self.pump()
         return self._waiting.pop(0) if self._waiting else None
 
     def _take(self, port: int, one: socket.socket) -> None:
@@ -90,6 +102,7 @@ class SocketLink:
             os.umask(mask)
         self._listener.listen(1)
         self._device: socket.socket | None = None
+        self._waiting: list[tuple[int, bytes]] = []
 
     def _connected(self, wait_s: float) -> socket.socket | None:
         if self._device is None and select.select([self._listener], [], [], max(wait_s, 0))[0]:
@@ -104,19 +117,27 @@ class SocketLink:
             if device is not None:
                 device.send(bytes([port]) + data)
 
-    def receive(self, wait_s: float) -> tuple[int, bytes] | None:
-        device = self._connected(wait_s)
-        if device is None or not select.select([device], [], [], max(wait_s, 0))[0]:
-            return None
+    def files(self) -> list[socket.socket]:
+        return [self._listener if self._device is None else self._device]
+
+    def pump(self) -> None:
+        device = self._connected(0)
+        if device is None or not select.select([device], [], [], 0)[0]:
+            return
         try:
             data = device.recv(FRAME_MAX)
         except OSError:
             data = b""
-        if not data:
+        if data:
+            self._waiting.append((data[0], data[1:]))
+        else:
             device.close()
             self._device = None
-            return None
-        return data[0], data[1:]
+
+    def receive(self, wait_s: float) -> tuple[int, bytes] | None:
+        if not self._waiting and select.select(self.files(), [], [], max(wait_s, 0))[0]:
+            self.pump()
+        return self._waiting.pop(0) if self._waiting else None
 
     def close(self) -> None:
         self._listener.close()

@@ -13,7 +13,7 @@ from conform.nic.bench import Bench
 from conform.nic.control import Channel, ControlError
 from conform.nic.device_file import DeviceFile
 from conform.nic.link import Link
-from conform.nic.session import FloodError, Replay, Session
+from conform.nic.session import FloodError, Replay, ReplayError, Session
 from conform.result import FAIL, PASS, UNREACHED, Broken, NotReachable, Result, Verdict
 from conform.rule import Rule
 
@@ -174,6 +174,10 @@ def held(rule: Rule, bench: Bench, test: Callable[[Bench], str | None]) -> Resul
             raise NotReachable(f"control channel: {error}") from None
         except FloodError as error:
             raise Broken(str(error)) from None
+        except (ReplayError, Verdict):
+            raise
+        except Exception as error:  # a defect of a test must not end the run
+            raise NotReachable(f"a defect of the test: {error!r}") from error
 
     return result.judge(rule, bench, tried)
 

@@ -17,6 +17,19 @@ def sent(bench: Bench, packets: int, number: int = 1) -> list[Packet]:
     return bench.data(packets)
 
 
+def stream(bench: Bench, first: int, packets: int, number: int) -> list[Packet]:
+    """Write `number`, whose packets begin at `first`; each is acknowledged as it comes, and the write in the end."""
+    bench.post(packets, number=number)
+    found = []
+    for n in range(packets):
+        psn = bench.psn + first + n & PSN
+        found.append(bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn))
+        bench.arrived = (psn, ())
+        bench.control(bench.to.sack(psn, ev=found[-1].ev, answer=0), "SACK", found[-1].ev)
+    bench.control(bench.to.acknowledge(bench.psn + first + packets - 1, number), "ACK")
+    return found
+
+
 def done(bench: Bench, packets: int, msn: int = 1) -> None:
     """Acknowledge everything."""
     bench.acknowledge(bench.psn + packets - 1 & PSN, msn)

@@ -64,7 +64,7 @@ class Session:
     def ask(self, line: str) -> str:
         self._note(TEXT, line.encode(), True)
         try:
-            answer = self._control.ask(line)
+            answer = self._control.ask(line, self._link)
         except ControlError as error:
             self._note(TEXT, NO_ANSWER + str(error).encode(), False)
             raise
