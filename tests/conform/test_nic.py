@@ -1,6 +1,8 @@
 """A NIC under test: the lab's own as a process, right and with planted faults, and devices that do not answer."""
 
+import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from conform import capture, rule
-from conform.nic import run
+from conform.nic import hunting, run
 from conform.nic.control import ControlError, Lines, channel
 from conform.nic.device_file import Control, DeviceFileError, parse
 from conform.nic.link import SocketLink
+from conform.nic.session import ReplayError
 from tests.conform.mutant_nic import MUTANTS
 
 RULES = {one.id: one for one in rule.load(run.ROLES)}
@@ -65,8 +68,48 @@ def test_a_changed_capture_is_not_judged(tester: run.Tester) -> None:
     _, captures = tester.run(one)
     events = capture.unpacked(next(iter(captures.values())))
     without = [event for event in events if not (event.inward and event.note == "packet 1 of 3")]
-    with pytest.raises(run.ReplayError):
+    with pytest.raises(ReplayError):
         run.again(one, tester.about, 0, [capture.packed(without, ["port1", "port2"])])
+
+
+def test_a_hunt_shrinks_what_breaks_a_rule(tester: run.Tester) -> None:
+    """A bitmap that is one off is wrong as soon as a packet is missing."""
+    assert tester.control.ask("mutant name=bitmap-one-off") == "ok"
+    hunt = run.Hunt(replace(tester, seed=3), [RULES["HNT-001"]])
+    ((found, captures),) = hunt.go(20)
+    tester.control.ask("mutant name=")
+    assert found.outcome == "fail"
+    number, text = hunt.schedules["HNT-001"]
+    schedule = hunting.read(text)
+    assert len(schedule.inward) <= 2
+    assert schedule.outward == ()
+    (data,) = captures.values()
+    again = run.hunted_again(RULES["HNT-001"], tester.about, 3, number, text, data)
+    assert again.outcome == "fail"
+
+
+def test_a_hunt_finds_nothing_in_the_unmodified_nic(tester: run.Tester) -> None:
+    rules = rule.chosen(RULES.values(), "hunt")
+    hunt = run.Hunt(replace(tester, seed=4), rules)
+    assert [one.outcome for one, _ in hunt.go(3)] == ["pass"] * len(rules)
+    assert hunt.trials > 3
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_model_in_c_keeps_the_basic_group(tmp_path: Path) -> None:
+    program, wire = tmp_path / "model", tmp_path / "wire"
+    source = Path(__file__).parents[2] / "packages" / "conform" / "examples" / "model_device.c"
+    subprocess.run(["cc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, source], check=True, timeout=60)
+    link = SocketLink(wire)
+    control = channel(Control((str(program), str(wire))))
+    try:
+        model = run.Tester(parse('[control]\nunix = "/none"\n'), link, control)
+        model.greet()
+        results = [model.run(one)[0] for one in rule.chosen(RULES.values(), "basic")]
+        assert [one for one in results if one.outcome != "pass"] == []
+    finally:
+        control.close()
+        link.close()
 
 
 class Odd:
@@ -101,12 +144,13 @@ class Yes:
         pass
 
 
-@pytest.mark.parametrize("sends", [None, b"\x02" * 60])
+@pytest.mark.parametrize("sends", [None, b"\x02" * 60], ids=["nothing", "nonsense"])
 def test_a_device_that_says_nothing_or_nonsense_has_a_clear_result(sends: bytes | None) -> None:
     about = parse('answer_ms = 5\n[control]\nunix = "/none"\n')
     tester = run.Tester(about, Odd(sends), Yes())
     tester.greet()
-    results = [tester.run(one)[0] for one in rule.chosen(RULES.values(), "basic")]
+    tried = ["WIR-001", "RSP-001", "RSP-002", "REQ-001", "REQ-002"]
+    results = [tester.run(RULES[name])[0] for name in tried]
     assert all(one.outcome in ("fail", "not reachable") for one in results)
     if sends is None:
         assert results[-1].text.startswith("no frame of the device has come")

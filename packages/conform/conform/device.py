@@ -200,7 +200,8 @@ def serve(device: Device, wire: SocketWire | InterfaceWire) -> None:
         due_ns = device.nic.next_timer_ns()
         now_ns = time.monotonic_ns()
         wait_s = 1.0 if due_ns is None else min(1.0, max(0.0, (due_ns - now_ns) / 1e9))
-        ready = select.select([0, *wire.files], [], [], wait_s)[0]
+        waiting: list[int | socket.socket] = [0, *wire.files]
+        ready = select.select(waiting, [], [], wait_s)[0]
         for one in wire.files:
             if one in ready and (found := wire.receive(one)) is not None:
                 device.nic.receive(found[0], [found[1]], time.monotonic_ns())

@@ -21,6 +21,31 @@ Where = Callable[[Packet], bool]
 EV_PROBE, PORT_STATUS = 1, 0
 
 
+def equal(name: str, value: object) -> Where:
+    """Whether a packet has this value."""
+    return lambda packet: bool(getattr(packet, name) == value)
+
+
+def first(psn: int) -> Where:
+    """Whether a packet is the first copy of this PSN."""
+    return lambda packet: packet.psn == psn and not packet.again
+
+
+def copied(psn: int) -> Where:
+    """Whether a packet is a later copy of this PSN."""
+    return lambda packet: packet.psn == psn and bool(packet.again)
+
+
+def answered(number: int) -> Where:
+    """Whether an endpoint response answers this request."""
+    return lambda packet: packet.psn & 0xFFFF == number
+
+
+def probed(number: int) -> Where:
+    """Whether a SACK answers this probe."""
+    return lambda packet: packet.probe and packet.probe_id == number
+
+
 @dataclass(slots=True)
 class Message:
     """A write of the tester to the device."""
@@ -291,7 +316,7 @@ class Bench:
         number = self._request
         ev = self.fence_ev if ev is None else ev
         self.control(frames.request(EV_PROBE, number, (1 << self.about.ports) - 1, number ^ 0x55AA), "EV probe", ev)
-        return self.expect("ENDPOINT_RESPONSE", "every EV probe is answered", lambda p: p.psn & 0xFFFF == number)
+        return self.expect("ENDPOINT_RESPONSE", "every EV probe is answered", answered(number))
 
     # --- the device sends ---------------------------------------------------------------------------------------
 
@@ -310,7 +335,7 @@ class Bench:
         found: dict[int, Packet] = {}
         for n in range(packets):
             psn = self.psn + n & PSN
-            found[n] = self.expect_data(why, lambda one, psn=psn: one.psn == psn and not one.again)
+            found[n] = self.expect_data(why, first(psn))
         return [found[n] for n in range(packets)]
 
     def expect_data(self, why: str, where: Where = lambda _: True, wait_ms: int | None = None) -> Packet:

@@ -65,5 +65,5 @@ def nic_command(arguments: argparse.Namespace) -> int:
         link.close()
     bundle.write(arguments.output, rules)
     hand_over(arguments.output)
-    write_out(f"{result.summary(bundle.results)}, in {time.monotonic() - begun:.1f} s\n{arguments.output}\n")
+    write_out(f"{result.summary(bundle.results)}\n{arguments.output}, after {time.monotonic() - begun:.1f} s\n")
     return 1 if any(one.outcome == result.FAIL for one in bundle.results) else 0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from conform.nic import frames, sending
-from conform.nic.bench import PORT_STATUS, Bench, Message
+from conform.nic.bench import PORT_STATUS, Bench, Message, answered, copied, equal, probed
 from conform.nic.device_file import DeviceFile
 from conform.nic.frames import AGAIN, PSN, TRIMMED, TRIMMED_LASTHOP
 from conform.nic.receiving import whole
@@ -139,7 +139,7 @@ def marked(bench: Bench) -> None:
     for ev in bench.evs:
         message = bench.message(2)
         bench.put(message, 0, ev=ev, marked=True, flags=0)
-        found = bench.expect("SACK", "the packet is marked", lambda p, m=message: p.cack == m.first)
+        found = bench.expect("SACK", "the packet is marked", equal("cack", message.first))
         if (found.mark, found.entropy) != (1, ev):
             raise Broken(f"the SACK of a marked packet on EV {ev:#x} has mark {found.mark} and EV {found.entropy:#x}")
         bench.put(message, 1)
@@ -152,7 +152,7 @@ def marked_probe(bench: Bench) -> None:
     bench.open()
     body = bench.to.probe(bench.peer_psn, 77)
     bench.send(bench.to.seal(body, bench.evs[0], "trimmable", marked=True), bench.evs[0], "a marked probe")
-    found = bench.expect("SACK", "the probe is answered", lambda p: p.probe and p.probe_id == 77)
+    found = bench.expect("SACK", "the probe is answered", probed(77))
     if found.mark != 1:
         raise Broken(f"the answer to a marked probe has the mark {found.mark}")
 
@@ -223,7 +223,7 @@ def ev_probe(bench: Bench) -> None:
     for n, ev in enumerate(bench.evs):
         number = bench.rng.randrange(0x10000)
         bench.control(frames.request(1, number, 3, 0x1234 + n), "EV probe", ev)
-        found = bench.expect("ENDPOINT_RESPONSE", "an EV probe", lambda p, number=number: p.psn & 0xFFFF == number)
+        found = bench.expect("ENDPOINT_RESPONSE", "an EV probe", answered(number))
         if (found.op, found.stamp) != (1, 0x1234 + n):
             raise Broken(f"the answer has op {found.op} and timestamp {found.stamp:#x}, not 1 and {0x1234 + n:#x}")
 
@@ -360,7 +360,7 @@ def lost(bench: Bench) -> int:
     """All packets of an EV are lost without a trim; returns the EV."""
     bench.open()
     found = sending.sent(bench, 12)
-    ev = found[5].ev
+    ev: int = found[5].ev
     bench.dead_evs.add(ev)
     missing = [one for one in found if one.ev == ev]
     cack = missing[0].psn - 1 & PSN
@@ -369,7 +369,7 @@ def lost(bench: Bench) -> int:
     last = [one for one in found if one.ev != ev][-1]
     bench.control(bench.to.sack(cack, others, ev=last.ev, answer=last.psn - cack & PSN), "SACK", last.ev)
     for one in missing:
-        bench.expect_data(f"{one} is missing", lambda p, psn=one.psn: p.again and p.psn == psn)
+        bench.expect_data(f"{one} is missing", copied(one.psn))
     bench.in_time(found[0].t_ns)
     bench.arrived = (found[-1].psn, ())
     bench.acknowledge(found[-1].psn, 1, ev=last.ev)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conform.nic import frames
-from conform.nic.bench import Bench, Message
+from conform.nic.bench import Bench, Message, equal, probed
 from conform.nic.frames import AGAIN, NAK_ACCESS, PSN, WRITES
 from conform.result import Broken, Choice
 from endpoint.nic.frame import seal
@@ -35,7 +35,7 @@ def acknowledged(bench: Bench) -> None:
         message = bench.message(2)
         bench.put(message, 0)
         bench.put(message, 1)
-        found = bench.expect("ACKNOWLEDGE", f"{number} messages are complete", lambda p, n=number: p.msn == n)
+        found = bench.expect("ACKNOWLEDGE", f"{number} messages are complete", equal("msn", number))
         if found.syndrome != frames.ACK:
             raise Broken(f"the acknowledgement's syndrome is {found.syndrome:#x}, not 0x1f")
 
@@ -147,7 +147,7 @@ def echo(bench: Bench) -> None:
     for ev in bench.evs:
         message = bench.message()
         bench.put(message, 0, ev=ev)
-        found = bench.expect("SACK", "the packet asks", lambda p, last=message.first: p.cack == last)
+        found = bench.expect("SACK", "the packet asks", equal("cack", message.first))
         if found.entropy != ev:
             raise Broken(f"the SACK of a packet on EV {ev:#x} has EV {found.entropy:#x}")
 
@@ -457,7 +457,7 @@ def probe(bench: Bench, number: int = 0x123) -> None:
     bench.put(message, 1, flags=0)
     body = bench.to.probe(message.first, number)
     bench.send(bench.to.seal(body, bench.evs[0], "trimmable"), bench.evs[0], "reliability probe")
-    found = bench.expect("SACK", "the probe is answered", lambda p: p.probe and p.probe_id == number)
+    found = bench.expect("SACK", "the probe is answered", probed(number))
     if found.received != [message.first + 1 & PSN]:
         raise Broken(f"the answer says that {found.received} have arrived, not {[message.first + 1 & PSN]}")
 
@@ -473,7 +473,7 @@ def probe_takes_no_psn(bench: Bench) -> None:
     for number in (1, 2):
         body = bench.to.probe(message.first, number)
         bench.send(bench.to.seal(body, bench.evs[0], "trimmable"), bench.evs[0], "reliability probe")
-        bench.expect("SACK", "the probe is answered", lambda p, n=number: p.probe and p.probe_id == n)
+        bench.expect("SACK", "the probe is answered", probed(number))
     bench.put(message, 0)
     whole(bench, message)
 
@@ -483,7 +483,7 @@ def probe_echo(bench: Bench) -> None:
     bench.open()
     for number, ev in enumerate(bench.evs):
         bench.send(bench.to.seal(bench.to.probe(bench.peer_psn, number), ev, "trimmable"), ev, "reliability probe")
-        found = bench.expect("SACK", "the probe is answered", lambda p, n=number: p.probe and p.probe_id == n)
+        found = bench.expect("SACK", "the probe is answered", probed(number))
         if found.entropy != ev:
             raise Broken(f"the answer to a probe on EV {ev:#x} has EV {found.entropy:#x}")
 

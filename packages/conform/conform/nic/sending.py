@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from conform.nic import frames
-from conform.nic.bench import Bench
+from conform.nic.bench import Bench, copied, equal
 from conform.nic.frames import PSN, TRIMMED, TRIMMED_LASTHOP, WRITES, Packet
 from conform.result import Broken, Choice, NotReachable
 
@@ -23,7 +23,7 @@ def stream(bench: Bench, first: int, packets: int, number: int) -> list[Packet]:
     found = []
     for n in range(packets):
         psn = bench.psn + first + n & PSN
-        found.append(bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn))
+        found.append(bench.expect_data("the device sends its write", equal("psn", psn)))
         bench.arrived = (psn, ())
         bench.control(bench.to.sack(psn, ev=found[-1].ev, answer=0), "SACK", found[-1].ev)
     bench.control(bench.to.acknowledge(bench.psn + first + packets - 1, number), "ACK")
@@ -202,7 +202,7 @@ def gaps(bench: Bench) -> None:
     bench.open(psn=0)
     first = told(bench, 12, {5, 8})[0]
     for n in (5, 8):
-        bench.expect_data(f"packet {n} is missing", lambda p, n=n: p.psn == n and p.again)
+        bench.expect_data(f"packet {n} is missing", copied(n))
     bench.settle()
     others = [one for one in bench.of(*WRITES) if one.again and one.psn not in (5, 8)]
     bench.in_time(first.t_ns)
@@ -441,7 +441,7 @@ def numbers(bench: Bench) -> None:
     for number, imm in enumerate((None, 7, None, 8)):
         bench.post(1, number=number, imm=imm)
         psn = bench.psn + number & PSN
-        found.append(bench.expect_data("the device sends its write", lambda p, psn=psn: p.psn == psn))
+        found.append(bench.expect_data("the device sends its write", equal("psn", psn)))
     steps = [one.msn - found[0].msn & 0xFFFF for one in found]
     if steps != [0, 1, 2, 3]:
         raise Broken(f"the message numbers of four writes are {[one.msn for one in found]}")

@@ -15,7 +15,7 @@ from conform.nic.link import Link
 
 SILENCE = b"nothing came"
 NO_ANSWER = b"! "
-EVENTS_MAX = 20_000
+EVENTS_MAX = 6_000
 LATE_NS = 1_000_000_000
 """How long after the end of a wait frames are still taken that had come before; a device that floods never stops."""
 
