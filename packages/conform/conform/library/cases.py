@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from conform.result import FAIL, PASS, UNREACHED, Result
+from conform.result import CHOICE, FAIL, PASS, UNREACHED, Result
 from conform.rule import Rule
 from running.sdk import INCLUDE
 from switch.native import compiler
@@ -73,12 +73,13 @@ def __getattr__(name: str) -> Callable[[Library, int], str]:
 
 def judged(rule: Rule, outputs: Mapping[str, Sequence[str]]) -> Result:
     """What a rule came to in all outputs of its cases: the first failure counts."""
-    passed, why = False, "its case said nothing about it"
+    passed, chosen, why = False, dict[str, None](), "its case said nothing about it"
     for case in (test.partition(":")[2] for test in rule.tests):
         for text in outputs[case]:
             lines = [line.split("\t") for line in text.splitlines()]
             mine = [line for line in lines if line[0] == rule.id and len(line) == 3]
-            if failed := [line[2] for line in mine if line[1] != PASS]:
+            chosen |= {line[2]: None for line in mine if line[1] == "choice"}
+            if failed := [line[2] for line in mine if line[1] == FAIL]:
                 return Result(rule.id, FAIL, f"does not hold: {failed[0]}")
             passed |= bool(mine)
             for line in lines if not mine else []:
@@ -86,4 +87,6 @@ def judged(rule: Rule, outputs: Mapping[str, Sequence[str]]) -> Result:
                     return Result(rule.id, FAIL, line[-1])
                 if line[0] == STOPPED:
                     why = f"the case stopped, because this failed: {line[-1]}"
+    if chosen:
+        return Result(rule.id, CHOICE, "; ".join(chosen))
     return Result(rule.id, PASS) if passed else Result(rule.id, UNREACHED, why)

@@ -61,7 +61,8 @@ class Bench:
         seed: int,
         events: Sequence[Event] | None = None,
     ) -> None:
-        self.device, self.found, self.dice = device, found, Random(seed)
+        self.device, self.dice = device, Random(seed)
+        self.judge, self.same, self.choice, self.unreachable = found.judge, found.same, found.choice, found.unreachable
         self.plan = fabric(device.about.rate_bps)
         self.refs: dict[int, PortRef] = {ref.port: ref for ref in ports(self.plan, self.plan.switch_node(NODE))}
         if len(interfaces) != len(self.refs):

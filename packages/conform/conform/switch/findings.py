@@ -38,6 +38,10 @@ class Findings:
         elif rule not in self.failed:
             self.failed[rule], self.frames[rule] = seen, arrivals
 
+    def same(self, rule: str, got: object, expected: object, arrivals: Sequence[Arrival] = ()) -> None:
+        """Judge whether a value is as expected."""
+        self.judge(rule, got == expected, f"{got} in place of {expected}", arrivals)
+
     def choice(self, rule: str, seen: str) -> None:
         self.chosen.setdefault(rule, seen)
 

@@ -22,7 +22,7 @@ def counted(bench: Bench) -> None:
         probe = bench.probe(1, *own, bench.neighbour(3), hop_limit=2)
         arrivals = bench.through(1, [probe])[probe.identity]
         if outer := one(bench, "SWI-026", arrivals, 3):
-            bench.found.judge("SWI-026", outer.hop_limit == 1, f"2 became {outer.hop_limit}", arrivals)
+            bench.same("SWI-026", outer.hop_limit, 1, arrivals)
 
 
 def used_up(bench: Bench) -> None:
@@ -31,7 +31,7 @@ def used_up(bench: Bench) -> None:
             probe = bench.probe(1, *own, bench.neighbour(3), hop_limit=hops)
             arrivals = bench.through(1, [probe])[probe.identity]
             forwarded = [a for a in arrivals if a.outer.next_header != ICMPV6]
-            bench.found.judge("SWI-027", not forwarded, f"hop limit {hops}, left {left(forwarded)}", forwarded)
+            bench.judge("SWI-027", not forwarded, f"hop limit {hops}, left {left(forwarded)}", forwarded)
 
 
 def _answer(bench: Bench, size: int) -> tuple[Probe, Sequence[Arrival]]:
@@ -46,38 +46,36 @@ def _answer(bench: Bench, size: int) -> tuple[Probe, Sequence[Arrival]]:
 def time_exceeded(bench: Bench) -> None:
     if not bench.device.about.answers:
         for rule in ("SWI-028", "SWI-029", "SWI-030"):
-            bench.found.unreachable(rule, "the device's file says that the switch sends no ICMPv6 messages")
+            bench.unreachable(rule, "the device's file says that the switch sends no ICMPv6 messages")
         return
     for size in (300, 2000):
         probe, told = _answer(bench, size)
         right = len(told) == 1 and told[0].port == 1 and told[0].frame[HEADERS : HEADERS + 2] == TIME_EXCEEDED
-        bench.found.judge(
-            "SWI-028", right, f"a packet of {size} bytes with hop limit 1; back came {len(told)} messages", told
-        )
+        bench.judge("SWI-028", right, f"{len(told)} messages about a packet of {size} bytes", told)
         if not right:
             return
         outer, message = told[0].outer, told[0].frame[HEADERS:][: told[0].outer.length]
         sound = not icmp_sum(outer.source, outer.destination, message) and 0 < outer.source >> 120 < 0xFF
-        bench.found.judge("SWI-029", sound, f"source {outer.source:032x}, checksum {message[2:4].hex()}", told)
+        bench.judge("SWI-029", sound, f"source {outer.source:032x}, checksum {message[2:4].hex()}", told)
         quoted, packet = Header.of(message[8:48]), probe.outer
         begins = message[16:32] == probe.frame[22:38] and quoted.flow_label == packet.flow_label
         rest = message[48:] == probe.frame[HEADERS : HEADERS + len(message) - 48]
         fits = len(message) + 40 <= MINIMUM_MTU
         seen = f"a message of {len(message) + 40} bytes about a frame of {size}"
-        bench.found.judge("SWI-030", begins and rest and fits, seen, told)
+        bench.judge("SWI-030", begins and rest and fits, seen, told)
 
 
 def no_answer(bench: Bench) -> None:
     identity, outer = bench.header(bench.own, bench.neighbour(3), hop_limit=1, next_header=ICMPV6)
     error = bytes([1, 0, 0, 0, 0, 0, 0, 0]) + bench.dice.randbytes(48)
     arrivals = bench.through(1, [Probe(identity, plain(bench.macs(1), outer, error))])[identity]
-    bench.found.judge("SWI-031", not arrivals, f"left {left(arrivals)}", arrivals)
+    bench.judge("SWI-031", not arrivals, f"left {left(arrivals)}", arrivals)
 
 
 def answer_rate(bench: Bench) -> None:
     if not bench.device.about.answers:
-        return bench.found.unreachable("SWI-032", "the device's file says that the switch sends no ICMPv6 messages")
+        return bench.unreachable("SWI-032", "the device's file says that the switch sends no ICMPv6 messages")
     probes = [bench.probe(1, bench.own, bench.neighbour(3), hop_limit=1, size=120) for _ in range(MANY)]
     seen = bench.through(1, probes)
     told = sum(bool(seen[probe.identity]) for probe in probes)
-    return bench.found.judge("SWI-032", told < MANY, f"{told} of {MANY} packets at once were answered")
+    return bench.judge("SWI-032", told < MANY, f"{told} of {MANY} packets at once were answered")

@@ -57,7 +57,10 @@ def plain(macs: bytes, header: Header, payload: bytes) -> bytes:
 
 
 def encapsulated(macs: bytes, outer: Header, dice: Random, size: int) -> bytes:
-    """A frame of `size` bytes with a UDP packet in it, in an inner IPv6 header whose values are random."""
+    """A frame of `size` bytes with a UDP packet in it, in an inner IPv6 header whose values are random; too short for
+    that, a frame of random bytes."""
+    if size < HEADERS + 48:
+        return plain(macs, outer, dice.randbytes(size - HEADERS))
     inner = Header(dice.getrandbits(128), dice.getrandbits(128), dice.randrange(256), dice.randrange(1 << 20))
     body = dice.randbytes(max(0, size - HEADERS - 48))
     ports = dice.randrange(49152, 1 << 16).to_bytes(2, "big") + UDP_PORT.to_bytes(2, "big")
