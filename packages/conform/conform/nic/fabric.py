@@ -365,14 +365,18 @@ def lost(bench: Bench) -> int:
     missing = [one for one in found if one.ev == ev]
     cack = missing[0].psn - 1 & PSN
     others = tuple(one.psn for one in found if one.ev != ev and 0 < (one.psn - cack & PSN) < 64)
-    bench.arrived = (cack, others)
     last = [one for one in found if one.ev != ev][-1]
+    bench.arrived = (cack, others)
     bench.control(bench.to.sack(cack, others, ev=last.ev, answer=last.psn - cack & PSN), "SACK", last.ev)
-    for one in missing:
-        bench.expect_data(f"{one} is missing", copied(one.psn))
+    for n, one in enumerate(missing):
+        copy = bench.expect_data(f"{one} is missing", copied(one.psn))
+        cack = (missing[n + 1].psn - 1 if missing[n + 1 :] else found[-1].psn) & PSN
+        others = tuple(psn for psn in others if 0 < (psn - cack & PSN) < 64)
+        bench.arrived = (cack, others)
+        back = (one.psn - cack + (1 << 23) & PSN) - (1 << 23)
+        bench.control(bench.to.sack(cack, others, ev=copy.ev, answer=back), "SACK of a copy", copy.ev)
     bench.in_time(found[0].t_ns)
-    bench.arrived = (found[-1].psn, ())
-    bench.acknowledge(found[-1].psn, 1, ev=last.ev)
+    bench.control(bench.to.acknowledge(found[-1].psn, 1), "ACK", last.ev)
     return ev
 
 

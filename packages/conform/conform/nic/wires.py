@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable
 from conform.nic import frames, sending
 from conform.nic.bench import Bench
 from conform.nic.device_file import mac
-from conform.nic.frames import PSN, TRIMMED, WRITES, Packet, packed
+from conform.nic.frames import TRIMMED, WRITES, Packet, ipv6_headers, packed
 from conform.result import Broken, Choice, NotReachable
 
 CONTROL = ("SACK", "NACK", "ACKNOWLEDGE", "ENDPOINT_REQUEST", "ENDPOINT_RESPONSE")
 LEGAL = (*WRITES, *CONTROL, "PROBE")
+Test = Callable[[Bench], str | None]
+Wrong = Callable[[Packet, Bench], str | None]
 
 
 def exchange(bench: Bench) -> list[Packet]:
@@ -31,25 +33,54 @@ def exchange(bench: Bench) -> list[Packet]:
     bench.control(bench.to.nack(found[1].psn, TRIMMED, found[1].ev), "NACK")
     bench.expect_data("the packet was refused", lambda p: p.again)
     bench.settle()
-    bench.acknowledge(bench.psn + 3 & PSN, 1)
+    sending.done(bench, 4)
     if not bench.seen:
         raise NotReachable("the device has sent no frame")
     return bench.seen
 
 
-def each(bench: Bench, kinds: Iterable[str], wrong: Callable[[Packet], str | None]) -> None:
-    """Raises `Broken` for the first frame of these kinds with which something is wrong."""
-    kinds = tuple(kinds)
-    found = [packet for packet in exchange(bench) if packet.kind in kinds]
-    if not found:
-        raise NotReachable(f"the device has sent no {' or '.join(kinds)}")
-    for packet in found:
-        if why := wrong(packet):
-            raise Broken(f"{packet}: {why}")
+def each(kinds: Iterable[str], wrong: Wrong) -> Test:
+    """A test of every frame of these kinds: `wrong` says what is wrong with a frame."""
+    wanted = tuple(kinds)
+
+    def test(bench: Bench) -> None:
+        found = [packet for packet in exchange(bench) if packet.kind in wanted]
+        if not found:
+            raise NotReachable(f"the device has sent no {' or '.join(wanted)}")
+        for packet in found:
+            if why := wrong(packet, bench):
+                raise Broken(f"{packet}: {why}")
+
+    return test
+
+
+def chosen(found: Callable[[Packet], str | None]) -> Test:
+    """A test that records what a device chooses, over all frames."""
+
+    def test(bench: Bench) -> None:
+        raise Choice(", ".join(sorted({said for packet in exchange(bench) if (said := found(packet))})) or "nothing")
+
+    return test
 
 
 def unequal(name: str, found: object, wanted: object) -> str | None:
     return None if found == wanted else f"{name} is {found}, not {wanted}"
+
+
+def size(kind: str, behind: int) -> Test:
+    """A test of a frame's bytes from the BTH to the ICRC; `behind` are those behind the BTH."""
+    return each([kind], lambda p, _: unequal("the bytes from the BTH on", len(p.data) - p.bth, 12 + behind + 4))
+
+
+def alike(name: str, shift: int, mask: int) -> Test:
+    """A test that both IPv6 headers agree on some bits of their first word."""
+
+    def wrong(packet: Packet, _: Bench) -> str | None:
+        data = packet.data
+        found = {struct.unpack_from("!I", data, at)[0] >> shift & mask for at in ipv6_headers(data)}
+        return None if len(found) == 1 else f"the {name} of the two headers are {found}"
+
+    return each(WRITES, wrong)
 
 
 def readable(bench: Bench) -> None:
@@ -66,204 +97,89 @@ def opcodes(bench: Bench) -> None:
             raise Broken(f"MRC has no such opcode: {packet.fault}")
 
 
-def icrc(bench: Bench) -> None:
-    each(bench, LEGAL, lambda p: None if frames.icrc_right(p) else "the ICRC is wrong")
+def _outer(packet: Packet, bench: Bench) -> str | None:
+    outer = packet.outside.outer
+    if bench.about.encapsulation == "none":
+        return "there is an outer header" if outer else None
+    if outer is None:
+        return "there is no outer header"
+    return unequal("the outer destination", outer[1].hex(), packed(bench.about.tester.usid_address).hex())
 
 
-def checksum(bench: Bench) -> str:
-    """The UDP checksum."""
-    found = {struct.unpack_from("!H", p.data, p.outside.bth - 2)[0] for p in exchange(bench) if not p.fault}
-    raise Choice("the UDP checksum is 0" if found == {0} else "the UDP checksum is not 0")
+def _macs(packet: Packet, bench: Bench) -> str | None:
+    ends = [mac(end.macs[packet.port - 1]) for end in (bench.about.tester, bench.about.device)]
+    return unequal("the MACs", packet.data[:12].hex(), b"".join(ends).hex())
 
 
-def hop_limit(bench: Bench) -> None:
-    def wrong(packet: Packet) -> str | None:
-        limits = [packet.data[at + 7] for at in frames.ipv6_headers(packet.data)]
-        return None if min(limits) >= 8 else f"a hop limit of {min(limits)} does not cross a fabric of three tiers"
-
-    each(bench, LEGAL, wrong)
+def _addresses(packet: Packet, bench: Bench) -> str | None:
+    ends = bench.about.device.packed, bench.about.tester.packed
+    return unequal("the inner addresses", (packet.outside.src, packet.outside.dst), ends)
 
 
-def outer_length(bench: Bench) -> None:
-    each(
-        bench, LEGAL,
-        lambda p: unequal("the first IPv6 header's length", struct.unpack_from("!H", p.data, 18)[0], len(p.data) - 54),
-    )  # fmt: skip
+def _queue_pair(packet: Packet, bench: Bench) -> str | None:
+    return unequal("the queue pair", packet.qpn, frames.ENDPOINT_QPN if packet.kind.startswith("END") else bench.qpn)
 
 
-def inner_length(bench: Bench) -> None:
-    each(bench, LEGAL, lambda p: unequal("the inner packet's end", p.outside.end, len(p.data)))
+def _data_class(packet: Packet, bench: Bench) -> str | None:
+    return None if packet.again else unequal("the DSCP", packet.dscp, bench.about.dscp["trimmable"])
 
 
-def udp_length(bench: Bench) -> None:
-    each(bench, LEGAL, lambda p: unequal("the UDP datagram's end", p.outside.udp_end, len(p.data)))
+def _hop_limit(packet: Packet, _: Bench) -> str | None:
+    least = min(packet.data[at + 7] for at in ipv6_headers(packet.data))
+    return None if least >= 8 else f"a hop limit of {least} does not cross a fabric of three tiers"
 
 
-def encapsulated(bench: Bench) -> None:
-    """With SRv6 there is an outer header to the uSIDs of the peer; without, none."""
-    about = bench.about
-
-    def wrong(packet: Packet) -> str | None:
-        outer = packet.outside.outer
-        if about.encapsulation == "none":
-            return "there is an outer header" if outer else None
-        if outer is None:
-            return "there is no outer header"
-        return unequal("the outer destination", outer[1].hex(), packed(about.tester.usid_address).hex())
-
-    each(bench, LEGAL, wrong)
+def _checksum(packet: Packet) -> str | None:
+    found = not packet.fault and struct.unpack_from("!H", packet.data, packet.bth - 2)[0]
+    return None if packet.fault else f"the UDP checksum is {'not ' if found else ''}0"
 
 
-def addresses(bench: Bench) -> None:
-    """The inner addresses are those of the two NICs."""
-    ends = (bench.about.device.packed, bench.about.tester.packed)
-    each(bench, LEGAL, lambda p: unequal("the inner addresses", (p.outside.src, p.outside.dst), ends))
+def _again_class(packet: Packet) -> str | None:
+    return f"DSCP {packet.dscp} of packets sent again" if packet.kind in WRITES and packet.again else None
 
 
-def macs(bench: Bench) -> None:
-    """The MACs are those of the port and of its neighbour."""
-
-    def wrong(packet: Packet) -> str | None:
-        about = bench.about
-        ends = mac(about.tester.macs[packet.port - 1]) + mac(about.device.macs[packet.port - 1])
-        return unequal("the MACs", packet.data[:12].hex(), ends.hex())
-
-    each(bench, LEGAL, wrong)
-
-
-def udp_port(bench: Bench) -> None:
-    each(bench, LEGAL, lambda p: unequal("the UDP port", p.outside.udp_dport, bench.about.udp_port))
-
-
-def version(bench: Bench) -> None:
-    each(bench, LEGAL, lambda p: unequal("TVer", p.data[p.bth + 1] & 0x0F, 0))
-
-
-def partition(bench: Bench) -> None:
-    each(bench, LEGAL, lambda p: unequal("the P_Key", p.p_key & 0x7FFF, 0x7FFF))
-
-
-def queue_pair(bench: Bench) -> None:
-    """The destination is the peer's queue pair; endpoint operations go to queue pair 2."""
-    each(
-        bench, LEGAL,
-        lambda p: unequal("the queue pair", p.qpn, frames.ENDPOINT_QPN if p.kind.startswith("END") else bench.qpn),
-    )  # fmt: skip
-
-
-def flags(bench: Bench) -> None:
-    """The reserved bits of BTH byte 8 are 0."""
-    each(bench, LEGAL, lambda p: unequal("the reserved bits of BTH byte 8", p.flags & 0x4F, 0))
-
-
-def control_class(bench: Bench) -> None:
-    each(bench, CONTROL, lambda p: unequal("the DSCP", p.dscp, bench.about.dscp["control"]))
-
-
-def data_class(bench: Bench) -> None:
-    def wrong(packet: Packet) -> str | None:
-        return None if packet.again else unequal("the DSCP", packet.dscp, bench.about.dscp["trimmable"])
-
-    each(bench, WRITES, wrong)
-
-
-def retransmit_class(bench: Bench) -> str:
-    """The class of a packet that is sent again."""
-    found = {packet.dscp for packet in exchange(bench) if packet.kind in WRITES and packet.again}
-    names = [name for name, dscp in bench.about.dscp.items() if dscp in found]
-    raise Choice(f"packets that are sent again have the DSCP {', '.join(names) or found}")
-
-
-def ecn(bench: Bench) -> None:
-    """Data can be marked: ECN is ECT."""
-    each(bench, WRITES, lambda p: None if p.ecn in (1, 2) else f"the ECN field is {p.ecn}, so no switch can mark it")
-
-
-def classes(bench: Bench) -> None:
-    """The traffic class is the same in both headers."""
-
-    def wrong(packet: Packet) -> str | None:
-        found = {struct.unpack_from("!I", packet.data, at)[0] >> 20 & 0xFF for at in frames.ipv6_headers(packet.data)}
-        return None if len(found) == 1 else f"the traffic classes of the two headers are {found}"
-
-    each(bench, WRITES, wrong)
-
-
-def labels(bench: Bench) -> None:
-    """The flow label is the same in both headers."""
-
-    def wrong(packet: Packet) -> str | None:
-        found = {struct.unpack_from("!I", packet.data, at)[0] & 0xFFFFF for at in frames.ipv6_headers(packet.data)}
-        return None if len(found) == 1 else f"the flow labels of the two headers are {found}"
-
-    each(bench, WRITES, wrong)
-
-
-def known_ev(bench: Bench) -> None:
-    each(bench, WRITES, lambda p: None if p.ev in bench.evs else f"EV {p.ev:#x} is none of the queue pair's")
-
-
-def port_of_ev(bench: Bench) -> None:
-    each(bench, WRITES, lambda p: unequal(f"the port of EV {p.ev:#x}", p.port, bench.about.evs.get(p.ev)))
+icrc = each(LEGAL, lambda p, _: None if frames.icrc_right(p) else "the ICRC is wrong")
+checksum = chosen(_checksum)
+hop_limit = each(LEGAL, _hop_limit)
+outer_length = each(
+    LEGAL, lambda p, _: unequal("the outer length", struct.unpack_from("!H", p.data, 18)[0], len(p.data) - 54)
+)
+inner_length = each(LEGAL, lambda p, _: unequal("the inner packet's end", p.outside.end, len(p.data)))
+udp_length = each(LEGAL, lambda p, _: unequal("the UDP datagram's end", p.outside.udp_end, len(p.data)))
+encapsulated = each(LEGAL, _outer)
+addresses = each(LEGAL, _addresses)
+macs = each(LEGAL, _macs)
+udp_port = each(LEGAL, lambda p, bench: unequal("the UDP port", p.outside.udp_dport, bench.about.udp_port))
+version = each(LEGAL, lambda p, _: unequal("TVer", p.data[p.bth + 1] & 0x0F, 0))
+partition = each(LEGAL, lambda p, _: unequal("the P_Key", p.p_key & 0x7FFF, 0x7FFF))
+queue_pair = each(LEGAL, _queue_pair)
+flags = each(LEGAL, lambda p, _: unequal("the reserved bits of BTH byte 8", p.flags & 0x4F, 0))
+control_class = each(CONTROL, lambda p, bench: unequal("the DSCP", p.dscp, bench.about.dscp["control"]))
+data_class = each(WRITES, _data_class)
+retransmit_class = chosen(_again_class)
+ecn = each(WRITES, lambda p, _: None if p.ecn in (1, 2) else f"the ECN field is {p.ecn}, so no switch can mark it")
+classes = alike("traffic classes", 20, 0xFF)
+labels = alike("flow labels", 0, 0xFFFFF)
+known_ev = each(WRITES, lambda p, bench: None if p.ev in bench.evs else f"EV {p.ev:#x} is none of the queue pair's")
+port_of_ev = each(WRITES, lambda p, bench: unequal(f"the port of EV {p.ev:#x}", p.port, bench.about.evs.get(p.ev)))
+sack_psn = each(["SACK"], lambda p, _: unequal("BTH.PSN", p.psn, p.cack))
+nack_psn = each(["NACK"], lambda p, _: unequal("BTH.PSN", p.psn, p.nack_psn))
+sack_type = each(["SACK"], lambda p, _: unequal("cc_type", p.cc_type, 0))
+nack_type = each(["NACK"], lambda p, _: unequal("cc_type", p.cc_type, 2))
+sack_size, nack_size = size("SACK", 28 + 8), size("NACK", 20)
+ack_size, response_size = size("ACKNOWLEDGE", 4), size("ENDPOINT_RESPONSE", 36)
+credit = each(["ACKNOWLEDGE"], lambda p, _: unequal("the syndrome", p.syndrome, frames.ACK))
+mpr_field = chosen(lambda p: f"mpr {p.mpr} in SACKs" if p.kind == "SACK" else None)
+mark_reserved = each(["SACK"], lambda p, _: "the mark 3 is reserved" if p.mark == 3 else None)
 
 
 def pad(bench: Bench) -> None:
-    """The pad fills the payload to four bytes."""
-    bench.open().post(size=bench.about.pmtu + 5)
-    for packet in bench.data(2):
-        if why := unequal("the pad", packet.pad, -len(packet.payload) % 4):
+    """The pad fills the payload to four bytes, and all packets of a message but the last are full."""
+    bench.open().post(size=3 * bench.about.pmtu + 5)
+    for n, packet in enumerate(bench.data(4)):
+        why = unequal("the payload", len(packet.payload), bench.about.pmtu if n < 3 else 5)
+        if why := why or unequal("the pad", packet.pad, -len(packet.payload) % 4):
             raise Broken(f"{packet}: {why}")
 
 
-def full(bench: Bench) -> None:
-    """All packets of a message but the last are full."""
-    bench.open().post(size=3 * bench.about.pmtu + 9)
-    for packet in bench.data(4)[:-1]:
-        if why := unequal("the payload", len(packet.payload), bench.about.pmtu):
-            raise Broken(f"{packet}: {why}")
-
-
-def sack_psn(bench: Bench) -> None:
-    each(bench, ["SACK"], lambda p: unequal("BTH.PSN", p.psn, p.cack))
-
-
-def nack_psn(bench: Bench) -> None:
-    each(bench, ["NACK"], lambda p: unequal("BTH.PSN", p.psn, p.nack_psn))
-
-
-def sack_type(bench: Bench) -> None:
-    each(bench, ["SACK"], lambda p: unequal("cc_type", p.cc_type, 0))
-
-
-def nack_type(bench: Bench) -> None:
-    each(bench, ["NACK"], lambda p: unequal("cc_type", p.cc_type, 2))
-
-
-def sack_size(bench: Bench) -> None:
-    """A SACK is BTH, SETH, congestion state and ICRC."""
-    each(bench, ["SACK"], lambda p: unequal("the bytes from the BTH on", len(p.data) - p.bth, 12 + 28 + 8 + 4))
-
-
-def nack_size(bench: Bench) -> None:
-    each(bench, ["NACK"], lambda p: unequal("the bytes from the BTH on", len(p.data) - p.bth, 12 + 20 + 4))
-
-
-def ack_size(bench: Bench) -> None:
-    each(bench, ["ACKNOWLEDGE"], lambda p: unequal("the bytes from the BTH on", len(p.data) - p.bth, 12 + 4 + 4))
-
-
-def response_size(bench: Bench) -> None:
-    each(bench, ["ENDPOINT_RESPONSE"], lambda p: unequal("the bytes from the BTH on", len(p.data) - p.bth, 12 + 36 + 4))
-
-
-def credit(bench: Bench) -> None:
-    each(bench, ["ACKNOWLEDGE"], lambda p: unequal("the syndrome", p.syndrome, frames.ACK))
-
-
-def mpr_field(bench: Bench) -> str:
-    found = {packet.mpr for packet in exchange(bench) if packet.kind == "SACK"}
-    raise Choice(f"SACKs have mpr {', '.join(map(str, sorted(found)))}")
-
-
-def mark_reserved(bench: Bench) -> None:
-    each(bench, ["SACK"], lambda p: "the mark 3 is reserved" if p.mark == 3 else None)
+full = pad
