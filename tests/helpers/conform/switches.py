@@ -19,10 +19,10 @@ from typing import IO
 from common.interpreter import python
 from common.linux.netns import entered
 from conform.switch.bench import NODE, fabric
+from conform.switch.command import fill
 from conform.switch.device import DeviceError, DeviceFile, SwitchDevice
 from conform.switch.printing import printed
 from controller import Address, compiled_pipelines, read_counters
-from controller.push import push
 from topo.emulation import serve_config
 from topo.emulation.namespace import offloads_off, run_ip, set_sysctls
 from topo.graph import device_id, ports
@@ -165,9 +165,7 @@ def _served(rig: Rig, stack: contextlib.ExitStack) -> SwitchDevice:
             if process.poll() is not None or time.monotonic() > until:
                 raise DeviceError("the switch process does not start")
             time.sleep(0.01)
-        report = push(plan, {NODE: address})
-        if not report.ok:
-            raise DeviceError(f"the tables cannot be pushed: {report.differences[0]}")
+        fill(SwitchDevice(_about("served", p4runtime=address.target, device_id=address.device_id)))
 
     def stop() -> None:
         for process in running:

@@ -42,15 +42,15 @@ def run(options: argparse.Namespace) -> int:
     try:
         device = read_device(options.device)
         if device.about.p4runtime:
-            _push(device)
+            fill(device)
         return _examine(options, interfaces, device)
     except (DeviceError, rule.RuleError, OSError) as error:
         write_error(f"conform switch: {error}")
         return 2
 
 
-def _push(device: SwitchDevice) -> None:
-    """Fill the switch's tables. DeviceError."""
+def fill(device: SwitchDevice) -> None:
+    """Load the lab's program and tables into a switch, by P4Runtime. DeviceError."""
     from conform.switch.bench import NODE, fabric
     from controller import Address
     from controller.push import push
