@@ -51,10 +51,11 @@ def results(
 ) -> list[Result]:
     """What the rules of these cases come to, each case with two NICs of its own."""
     outputs: dict[str, list[str]] = {case: [] for case in names}
+    one = Library(library, [], folder, patience_s)
     for case in names:
         for seed in range(seeds):
             with rig() as made:
-                one = Library(library, [f"mrc_{name}" for name in made.names], folder, patience_s)
+                one.devices = [f"mrc_{name}" for name in made.names]
                 outputs[case].append(one.output(case, seed))
     return [judged(rule, outputs) for rule in RULES if all(test.partition(":")[2] in names for test in rule.tests)]
 

@@ -30,7 +30,7 @@ class Library:
         self, path: Path, devices: Sequence[str], folder: Path, patience_s: int, include: Path = INCLUDE
     ) -> None:
         """The program is built in this folder."""
-        self._devices, self._patience_s = devices, patience_s
+        self.devices, self._patience_s = devices, patience_s
         self._program = folder / "rules"
         words = [
             *compiler(),
@@ -50,7 +50,7 @@ class Library:
 
     def output(self, case: str, seed: int) -> str:
         """What a case says; its last line tells how it ended, unless by itself."""
-        command = [str(self._program), case, *self._devices, str(seed), str(self._patience_s)]
+        command = [str(self._program), case, *self.devices, str(seed), str(self._patience_s)]
         limit_s = CASES_S * self._patience_s
         try:
             done = subprocess.run(command, stdout=subprocess.PIPE, check=False, timeout=limit_s)

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from cli import hand_over
 from common.terminal.standard_streams import write_error, write_out
 from conform import result, rule
 from conform.bundle import Bundle
@@ -60,5 +61,12 @@ def _try(options: argparse.Namespace, library: Library, rules: list[rule.Rule]) 
         for case, texts in outputs.items():
             for seed, text in zip(seeds, texts, strict=True):
                 bundle.contents[OUTPUT.format(case, seed)] = text.encode()
+<<<<<<< HEAD
         bundle.write(options.bundle, rules)
+||||||| parent of 07d127e1 (conform: Hand bundles of switches and libraries to the caller of sudo)
+        bundle.write(options.output, rules)
+=======
+        bundle.write(options.output, rules)
+        hand_over(options.output)
+>>>>>>> 07d127e1 (conform: Hand bundles of switches and libraries to the caller of sudo)
     return 1 if any(one.outcome == result.FAIL for one in results) else 0

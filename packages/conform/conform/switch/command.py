@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from cli import hand_over
 from common import fields
 from common.terminal.standard_streams import write_error, write_out
 from conform import capture, result, rule
@@ -84,5 +85,12 @@ def _examine(options: argparse.Namespace, interfaces: list[str], device: SwitchD
         bundle = Bundle("switch", sys.argv[1:], about, results)
         for seed, events in recordings.items():
             bundle.contents[CAPTURE.format(seed)] = capture.packed(events, interfaces)
+<<<<<<< HEAD
         bundle.write(options.bundle, rules)
+||||||| parent of 07d127e1 (conform: Hand bundles of switches and libraries to the caller of sudo)
+        bundle.write(options.output, rules)
+=======
+        bundle.write(options.output, rules)
+        hand_over(options.output)
+>>>>>>> 07d127e1 (conform: Hand bundles of switches and libraries to the caller of sudo)
     return 1 if any(one.outcome == result.FAIL for one in results) else 0
