@@ -83,8 +83,8 @@ def planted(folder: Path, file: str, before: str, after: str, monkeypatch: pytes
 
 @pytest.mark.parametrize("fault", MUTANTS)
 def test_a_planted_fault_is_named_by_the_rules_that_it_breaks(fault: str, tmp_path: Path, monkeypatch) -> None:
-    *change, case, expected = MUTANTS[fault]
-    told = failed(results(planted(tmp_path, *change, monkeypatch), tmp_path, [case]))
+    file, before, after, case, expected = MUTANTS[fault]
+    told = failed(results(planted(tmp_path, file, before, after, monkeypatch), tmp_path, [case]))
     assert set(told) == expected, told
 
 
