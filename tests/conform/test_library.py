@@ -119,7 +119,7 @@ def test_a_bundle_of_the_command_is_judged_again_from_what_cases_said(tmp_path: 
     with rig() as made:
         names = ",".join(f"mrc_{name}" for name in made.names)
         words = ["library", "--lib", str(sdk.library() / sdk.LIBRARY), "--devices", names, "--only", "LIB-00"]
-        options = parser.parse_args([*words, "--patience", "60", "--bundle", str(tmp_path / "bundle")])
+        options = parser.parse_args([*words, "--patience", "60", "--output", str(tmp_path / "bundle")])
         assert options.run(options) == 0
     assert "9 rules: 9 pass" in capsys.readouterr().out
     wrong, again = bundle.verify(tmp_path / "bundle")

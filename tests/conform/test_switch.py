@@ -152,7 +152,7 @@ def test_a_bundle_of_the_command_is_judged_again_from_its_captures(tmp_path: Pat
     parser = argparse.ArgumentParser()
     command.register(parser.add_subparsers())
     with own("seg6local") as (rig, _), entered(rig.path):
-        words = ["switch", "--ports", ",".join(rig.tester), "--device", str(file), "--bundle", str(folder)]
+        words = ["switch", "--ports", ",".join(rig.tester), "--device", str(file), "--output", str(folder)]
         options = parser.parse_args(words)
         assert options.run(options) == 0
     said = capsys.readouterr().out

@@ -31,7 +31,7 @@ def register(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--only", action="append", default=[], metavar="RULE", help="rules whose id begins so")
     parser.add_argument("--seed", type=int, default=1, help="decides lengths, places and bytes (default: 1)")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from this one on (default: 1)")
-    parser.add_argument("--bundle", type=Path, metavar="DIR", help="write the evidence here")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="write the evidence here")
     parser.set_defaults(run=run)
 
 
@@ -56,17 +56,11 @@ def _try(options: argparse.Namespace, library: Library, rules: list[rule.Rule]) 
     outputs = {case: [library.output(case, seed) for seed in seeds] for case in cases}
     results = [judged(one, outputs) for one in rules]
     write_out("".join(f"{one.line()}\n" for one in results) + f"{result.summary(results)}\n")
-    if options.bundle:
+    if options.output:
         bundle = Bundle("library", sys.argv[1:], {"library": str(options.lib), "seeds": list(seeds)}, results)
         for case, texts in outputs.items():
             for seed, text in zip(seeds, texts, strict=True):
                 bundle.contents[OUTPUT.format(case, seed)] = text.encode()
-<<<<<<< HEAD
-        bundle.write(options.bundle, rules)
-||||||| parent of 07d127e1 (conform: Hand bundles of switches and libraries to the caller of sudo)
-        bundle.write(options.output, rules)
-=======
         bundle.write(options.output, rules)
         hand_over(options.output)
->>>>>>> 07d127e1 (conform: Hand bundles of switches and libraries to the caller of sudo)
     return 1 if any(one.outcome == result.FAIL for one in results) else 0

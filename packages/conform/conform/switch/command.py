@@ -26,7 +26,7 @@ def register(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--only", action="append", default=[], metavar="RULE", help="rules whose id begins so")
     parser.add_argument("--seed", type=int, default=1, help="decides addresses, sizes and payload (default: 1)")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from this one on (default: 1)")
-    parser.add_argument("--bundle", type=Path, metavar="DIR", help="write the evidence here")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="write the evidence here")
     parser.set_defaults(run=run)
 
 
@@ -74,7 +74,7 @@ def _examine(options: argparse.Namespace, interfaces: list[str], device: SwitchD
     if not device.about.trims:
         names = ", ".join(unknown_without_trimming())
         write_out(f"Without trimming, the verdict of these scenarios is unknown: {names}\n")
-    if options.bundle:
+    if options.output:
         about = {
             "device": fields.document(device.about),
             "ports": interfaces,
@@ -85,12 +85,6 @@ def _examine(options: argparse.Namespace, interfaces: list[str], device: SwitchD
         bundle = Bundle("switch", sys.argv[1:], about, results)
         for seed, events in recordings.items():
             bundle.contents[CAPTURE.format(seed)] = capture.packed(events, interfaces)
-<<<<<<< HEAD
-        bundle.write(options.bundle, rules)
-||||||| parent of 07d127e1 (conform: Hand bundles of switches and libraries to the caller of sudo)
-        bundle.write(options.output, rules)
-=======
         bundle.write(options.output, rules)
         hand_over(options.output)
->>>>>>> 07d127e1 (conform: Hand bundles of switches and libraries to the caller of sudo)
     return 1 if any(one.outcome == result.FAIL for one in results) else 0
