@@ -20,6 +20,6 @@ else:
 
 __all__ = [
     "ACCEPT_WHOLE", "FAULTS", "AgentClient", "Decoder", "HostNic", "QPInfo", "Transport", "VirtualHost",
-    "WorkloadGroup", "acknowledges", "blame", "call", "compiled", "factory", "mrc", "nic", "packet_sockets", "plugins", "profile",
-    "uverbs", "workloads",
+    "WorkloadGroup", "acknowledges", "blame", "call", "compiled", "factory", "mrc", "nic", "packet_sockets", "plugins",
+    "profile", "uverbs", "workloads",
 ]  # fmt: skip

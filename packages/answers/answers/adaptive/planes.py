@@ -31,7 +31,7 @@ class PlaneBalance(Selection):
         number = path.plane.number
         self._under_way[number] = self._under_way.get(number, 0) + size
 
-    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
         self._under_way[path.plane.number] -= size
 
     def on_packet_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:
@@ -97,9 +97,9 @@ class PlaneContexts(Congestion):
     def on_packet_sent(self, now_ns: int, path: EvPath, size: int) -> None:
         self._settle(path, self._left(path, -size))
 
-    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
         context = self._left(path, size)
-        context.control.on_ack(now_ns, size, rtt_ns if rtt_ns >= 0 else None, marked, context.under_way)
+        context.control.on_ack(now_ns, size, rtt_ns, marked, context.under_way)
         self._settle(path, context)
 
     def on_packet_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:
