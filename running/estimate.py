@@ -28,7 +28,7 @@ PATH_BYTES = 350  # of each path to each destination, in an agent's profile
 # In virtual time, where the paths to a host are made when a queue pair needs them:
 VIRTUAL_SWITCH_BYTES = 200_000
 VIRTUAL_PORT_BYTES = 31_000  # of a switch: its queues, its cable, the entries that lead to it
-VIRTUAL_PAIR_BYTES = 540  # a host, in the profile of another
+VIRTUAL_HOST_BYTES = 25_000  # a NIC without queue pairs
 VIRTUAL_EV_BYTES = 2_000  # of a connection: path and state, at both ends
 WINDOWS = 2  # bandwidth-delay products of every host, in frames under way and in queues
 NEIGHBOURS = 2  # of a rank in a ring or a permutation
@@ -62,7 +62,7 @@ def fabric_bytes(choices: Choices) -> int:
     plan = choices.running_plan
     if choices.world == "simulated":
         switches = plan.switch_count * VIRTUAL_SWITCH_BYTES + switch_ports(plan) * VIRTUAL_PORT_BYTES
-        return PROCESS_BYTES + switches + plan.host_count * (plan.host_count - 1) * VIRTUAL_PAIR_BYTES
+        return PROCESS_BYTES + switches + plan.host_count * VIRTUAL_HOST_BYTES
     kinds = [plan.kind_of(switch) for switch in plan.switches()] if plan.switch_overrides else None
     each = {kind: driver.switch_bytes for kind, driver in DRIVERS.items()}
     switches = sum(each[kind] for kind in kinds) if kinds else each[plan.switch] * plan.switch_count
