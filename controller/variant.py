@@ -1,4 +1,4 @@
-"""A variant of the P4 programs: what a package's switches run in place of `p4/`, and the entries that this takes."""
+"""A variant of the P4 programs: a package's own, in place of those in `p4/`, and the entries that they take."""
 
 from collections.abc import Collection, Iterable
 from pathlib import Path

@@ -44,7 +44,7 @@ class TransportChoice:
         return self.plain or bool(self.variant)
 
     def programs(self) -> "ProgramVariant | None":
-        """What switches run; None: the programs in `p4/`."""
+        """The programs that switches run; None: the programs in `p4/`."""
         made: ProgramVariant | None = thing(self.variant) if self.variant else None
         return made
 

@@ -1,4 +1,4 @@
-"""What each answer takes of switches: entries of tables, counted from the entries that a plan's switches get."""
+"""The demands of each answer on switches: entries of tables, counted from the entries that a plan's switches get."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ HEAD = ["answer", "entries of a leaf", "entries of a spine", "switches need", "N
 
 
 def entries(answer: Answer, plan: Plan, role: str) -> int:
-    """What the control plane writes into the first switch of a role, without faults."""
+    """The entries that the control plane writes into the first switch of a role, without faults."""
     choice = transport(answer.transport)
     built = choice.fabric(plan)
     switch = next(each for each in built.switches() if isinstance(each, Switch) and each.role == role)

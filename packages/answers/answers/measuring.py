@@ -40,7 +40,7 @@ def repaired(run: Run) -> float | None:
 
 
 def dearest_fault(run: Run) -> float | None:
-    """What the dearest fault cost the job."""
+    """The time that the job lost to the dearest fault."""
     costs = cost.by_fault(run)
     return max(0.0, *costs.values()) / base_rtt_ns(run) if costs else None
 

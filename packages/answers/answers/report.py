@@ -88,7 +88,7 @@ def html(folder: Path, results: Results, plan: Plan, kept: Kept) -> str:
             if rows:
                 tables += [page.paragraph(f"{measure.title} ({measure.unit})"), page.table(HEAD, rows)]
         parts.append(page.section(failure, *tables))
-    parts.append(page.section("What each answer takes", page.table(COST_HEAD, cost_rows(results.answers, plan))))
+    parts.append(page.section("Demands of each answer", page.table(COST_HEAD, cost_rows(results.answers, plan))))
     parts.append(page.section("The worst seed of each", worst(folder, results, kept)))
     return page.page("Answers to failures", *parts)
 

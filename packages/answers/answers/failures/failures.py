@@ -15,7 +15,7 @@ GREY_PERCENT = 20.0
 FLAPS, DOWN_S = 3, (0.3, 0.7)
 PORT_DOWN_S = 2.0
 SENT_BYTES = 8 * 262_144
-"""What a sender of the incast has posted at a time."""
+"""The bytes that a sender of the incast has posted at a time."""
 
 Timeline = Callable[[Setting], Sequence[TimedFault]]
 
