@@ -38,12 +38,12 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--plain", action="store_true", help="print lines instead of a live table")
 
 
-def chosen_names(text: str | None, option: str, known: Sequence[str]) -> list[str]:
+def chosen_names(given: str | None, option: str, known: Sequence[str]) -> list[str]:
     """The names of an option; without it all. ValueError with the valid ones."""
-    names = list(known) if text is None else text.split(",")
+    names = list(known) if given is None else given.split(",")
     for name in names:
         if name not in known or names.count(name) > 1:
-            raise ValueError(f"{option} must name each of {', '.join(known)} at most once (got {text!r})")
+            raise ValueError(f"{option} must name each of {', '.join(known)} at most once (got {given!r})")
     return names
 
 
