@@ -90,6 +90,11 @@ class Flight(PacketWindow):
         packets are acknowledged."""
         return NEVER if self.una == self.nxt else self.sent_ns[self.una & self.mask] + self.late_ns
 
+    @property
+    def oldest_path(self) -> EvPath | None:
+        """The path of the first packet that is not acknowledged."""
+        return self.paths[self.una & self.mask]
+
     def make_room(self) -> None:
         """Make room for all that may be under way. A queue pair that only receives never needs any."""
         self.grow(self._allowed)

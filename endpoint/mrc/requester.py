@@ -42,8 +42,7 @@ class Requester(Sender):
     ) -> None:
         limits, stamps, spread = context.limits, context.stamps, context.settings.trims_before_wait
         self._scheduler = context.scheduler
-        self._ports = context.ports
-        self._asking = context.asking
+        self._ports, self._asking = context.ports, context.asking
         self._memory = context.memory
         self._log = context.log
         self._classes = context.classes
@@ -469,13 +468,10 @@ class Requester(Sender):
         return min(due_ns, retry.hold_ns) if retry.hold_ns > now_ns else due_ns
 
     def _waits_here(self, now_ns: int) -> bool:
-        """Whether only this host holds back the next packet, which brings news by itself: its ports are busy, or
-        nothing is under way and what was refused waits a little."""
-        if not self._evs.live:
-            return False
+        """Whether only this host holds back the next packet, which brings news: for a port, or after a refusal."""
         if now_ns < self.retry.hold_ns and self.flight.lost and not self.flight.inflight_bytes:
-            return True
-        return self._agenda.active and not self.retry.held and self._has_more
+            return bool(self._evs.live)
+        return self._agenda.active and bool(self._evs.live) and not self.retry.held and self._has_more
 
     @property
     def _has_more(self) -> bool:
@@ -483,20 +479,13 @@ class Requester(Sender):
         return self.flight.lost > 0 or self._current is not None or len(self._queue) > 0
 
     def _ask(self, now_ns: int) -> None:
-        """Probe as far as the host's budget goes: on another plane than that of the packet that is missing, if there is
-        one, and on two where that was in vain."""
-        asking, oldest = self._asking, self.flight.paths[self.flight.una & self.flight.mask]
-        allowed = asking.allowed(now_ns, last=not self._has_more)
-        if not allowed:
-            self.retry.put_off(asking.next_ns(now_ns))
+        """Probe as far as the host's budget goes, first on another plane than that of the packet that is missing."""
+        count = self._asking.take(self.retry.probes, now_ns, last=not self._has_more)
+        if not count:
+            self.retry.put_off(self._asking.next_ns(now_ns))
             return
-        paths = next_pair(self._selection, self._evs)
-        if oldest is not None and len(paths) == 2 and paths[0].plane is oldest.plane:
-            paths.reverse()
-        paths = paths[: min(allowed, self.retry.probes)]
-        for path in paths:
+        for path in next_pair(self._selection, self._evs, self.flight.oldest_path)[:count]:
             self.probe(path, now_ns)
-        asking.spend(len(paths))
         self.retry.asked(now_ns)
 
     def _timeout(self, now_ns: int) -> None:

@@ -138,16 +138,14 @@ class AskingBudget:
         """So many data packets have gone out, copies among them."""
         self._saved = min(self._saved + packets * self._share, float(SAVED_MAX))
 
-    def allowed(self, now_ns: int, *, last: bool) -> int:
-        """Probes that a queue pair may send now; `last`: it has nothing more to send."""
+    def take(self, count: int, now_ns: int, *, last: bool) -> int:
+        """Up to `count` probes, for a queue pair to send now; `last`: it has nothing more to send."""
         earned = (now_ns - self._counted_ns) / self._interval_ns
         self._counted_ns = now_ns
         self._saved = min(self._saved + earned, float(SAVED_MAX))
-        return max(0, int(self._saved) - (0 if last else KEPT_FOR_ENDS))
-
-    def spend(self, count: int) -> None:
-        """So many probes have been sent."""
+        count = max(0, min(count, int(self._saved) - (0 if last else KEPT_FOR_ENDS)))
         self._saved -= count
+        return count
 
     def justified(self) -> None:
         """A probe has proved a loss: it costs nothing."""

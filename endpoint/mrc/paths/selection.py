@@ -77,14 +77,17 @@ def next_turn(selection: Selection, evs: EvSet, usable: int, ports_open: int) ->
     return _next_by(selection, usable & ports_open, ~ports_open, len(evs.live))
 
 
-def next_pair(selection: Selection, evs: EvSet) -> list[EvPath]:
-    """EVs for two probes, of different planes where there are several live ones: one plane may be dead."""
+def next_pair(selection: Selection, evs: EvSet, missing: EvPath | None = None) -> list[EvPath]:
+    """EVs for two probes, of different planes where there are several live ones: one plane may be dead, and it is more
+    likely that of the packet that is `missing`, which comes second."""
     first = selection.next(-1)
     if first is None:
         return []
     others = sum(plane.bit for plane in evs.live if plane is not first.plane)
     second = _next_by(selection, others, -1) if others else selection.next(-1)
-    return [first] if second is None or second is first else [first, second]
+    if second is None or second is first:
+        return [first]
+    return [second, first] if missing is not None and missing.plane is first.plane else [first, second]
 
 
 def _next_by(selection: Selection, ports: int, avoided: int, turns: int = 1) -> EvPath | None:

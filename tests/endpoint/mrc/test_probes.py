@@ -269,20 +269,16 @@ def test_senders_of_an_incast_ask_once_per_fifty_packets_at_most() -> None:
 
 def test_silence_is_asked_about_within_a_share_of_the_data_packets_and_the_ends_of_messages_first() -> None:
     budget = AskingBudget(0.02, 1_000_000, now_ns=0)
-    assert budget.allowed(0, last=True) == 8
-    assert budget.allowed(0, last=False) == 0, "kept for ends"
-    budget.spend(8)
-    assert budget.allowed(0, last=True) == 0
+    assert budget.take(2, 0, last=False) == 0, "kept for ends"
+    assert budget.take(100, 0, last=True) == 8
     budget.sent(500)
-    assert budget.allowed(0, last=True) == 10
-    assert budget.allowed(0, last=False) == 2
-    budget.spend(10)
+    assert budget.take(100, 0, last=False) == 2
+    assert budget.take(100, 0, last=True) == 8
     budget.justified()
-    assert budget.allowed(0, last=True) == 1, "a probe that proves a loss is free"
-    budget.spend(1)
-    assert budget.allowed(2_000_000, last=True) == 2, "a host that sends nothing has one per interval"
+    assert budget.take(2, 0, last=True) == 1, "a probe that proves a loss is free"
+    assert budget.take(2, 2_000_000, last=True) == 2, "a host that sends nothing has one per interval"
     budget.sent(100_000)
-    assert budget.allowed(2_000_000, last=True) == 64
+    assert budget.take(100, 2_000_000, last=True) == 64
 
 
 def test_a_queue_pair_asks_nothing_while_all_it_has_sent_was_refused() -> None:
