@@ -21,6 +21,8 @@ Step = Generator[None, None, None]
 GOODBYE = Tag(0xFFFFFFFF, 0)
 FAILURE = Tag(0xFFFFFFFF, 1)
 """A message that says which call has failed at its sender, and why."""
+LINGER_RTTS = 30
+"""Round trips for which a rank that fails because of another one is still there."""
 _WHY_MAX = 2_000  # characters
 SILENT_RTTS = 400
 """Round trips in which the NIC of a rank that lives acknowledges a ping, under any fault that the lab can undo."""
@@ -263,13 +265,16 @@ class Mesh:
     def goodbye(self) -> Step:
         """Tell every rank that is still there that this one leaves, and wait until all have acknowledged it and left.
 
-        A rank that an exception of its own ends does not wait for others to leave. It is the first that ends then, and
-        `./lab launch` names it, where the others fail only because it has left."""
+        `./lab launch` names the rank that ends first. So a rank that an exception of its own ends does not wait for
+        others to leave, and one that fails because of another rank ends later."""
         for peer, link in self._open.items():
             while peer not in self._lost and not link.room():
                 yield
             if peer not in self._lost:
                 link.post(GOODBYE, 0, 0)
-        first = not isinstance(getattr(sys, "last_value", JobFailedError()), JobFailedError)
-        while not self.idle or (not first and self._gone != set(self._open)):
+        error, began_ns = getattr(sys, "last_value", None), self.context.now_ns()
+        told = isinstance(error, JobFailedError)
+        while not self.idle or ((told or error is None) and self._gone != set(self._open)):
+            yield
+        while told and self.context.now_ns() - began_ns < LINGER_RTTS * self.rtt_ns:
             yield

@@ -185,3 +185,13 @@ def test_a_rank_that_an_exception_of_its_own_ends_waits_for_no_other(
         goodbye = pair[0].start("goodbye", pair[0].mesh.goodbye(), 2.0)
         with pytest.raises(JobFailedError) if waits else nullcontext():
             pair[0].finish(goodbye, LIMIT_S)
+
+
+def test_a_rank_that_fails_because_of_another_one_leaves_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "last_value", JobFailedError("rank 2 has left"), raising=False)
+    with rig() as made, engines(made) as pair:
+        began_ns = pair[0].context.now_ns()
+        for one in pair:
+            one.start("goodbye", one.mesh.goodbye(), None)
+        at_once([one.close for one in pair], LIMIT_S)
+        assert pair[0].context.now_ns() - began_ns >= 30 * pair[0].mesh.rtt_ns
