@@ -265,7 +265,7 @@ class Mesh:
     def goodbye(self) -> Step:
         """Tell every rank that is still there that this one leaves, and wait until all have acknowledged it and left.
 
-        `./lab launch` names the rank that ends first. So a rank that an exception of its own ends does not wait for
+        `./lab launch` names the rank that ends first. So a rank that fails by itself does not wait for
         others to leave, and one that fails because of another rank ends later."""
         for peer, link in self._open.items():
             while peer not in self._lost and not link.room():

@@ -176,7 +176,7 @@ def test_a_rank_that_leaves_ends_who_waits_for_it(impatient: None) -> None:
 
 
 @pytest.mark.parametrize(("error", "waits"), [(ZeroDivisionError(), False), (JobFailedError("rank 2 has left"), True)])
-def test_a_rank_that_an_exception_of_its_own_ends_waits_for_no_other(
+def test_a_rank_that_fails_by_itself_waits_for_no_other(
     error: Exception, waits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`launch` names the rank that ends first: those which fail by another one have to end later."""
