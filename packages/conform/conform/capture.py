@@ -1,4 +1,4 @@
-"""What was seen at a device, in order: frames on its interfaces and lines of text, as one pcapng file.
+"""Events at a device, in order: frames on its interfaces and lines of text, as one pcapng file.
 
 Lines of text, such as requests to a device and waits that ended, are packets of a separate interface (link type
 147, for private use). So the order of frames and lines is that of the file. The format is

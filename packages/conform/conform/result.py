@@ -38,7 +38,7 @@ class Choice(Verdict):
 
 @dataclass(slots=True)
 class Result:
-    """What a rule came to."""
+    """The outcome of a rule."""
 
     rule: str
     outcome: str
@@ -55,7 +55,7 @@ class Result:
 
 
 def judge(rule: Rule, subject: Any, function: Callable[[Any], str | None]) -> Result:
-    """Run one test of a rule. A device cannot break the tester: what a test raises by itself is a fault of the test."""
+    """Run one test of a rule. Any other exception is a defect of the test."""
     begun = time.monotonic()
     try:
         text, outcome = function(subject) or "", PASS

@@ -2,8 +2,8 @@
  *
  *     cc -O2 -o model_device model_device.c && ./model_device /path/to/socket
  *
- * Requests come on standard input, frames over the Unix socket. One queue pair, memory of 128 KB, no timers: what is
- * lost stays lost until a NACK or a SACK asks for it. It keeps the basic group of rules. */
+ * Requests come on standard input, frames over the Unix socket. One queue pair, memory of 128 KB, no timers: a lost
+ * packet stays lost until a NACK or a SACK asks for it. It keeps the basic group of rules. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -77,7 +77,7 @@ class TooSlow(NotReachable):
 
 
 class Bench:
-    """What a test of a NIC gets."""
+    """One test's tester."""
 
     def __init__(self, about: DeviceFile, session: Session | Replay, rng: Random) -> None:
         self.about, self.session, self.rng = about, session, rng
@@ -121,7 +121,7 @@ class Bench:
         except (KeyError, ValueError):
             raise NotReachable(f"the device's answer must have a number {key} (got {answer})") from None
 
-    def open(
+    def begin(
         self, *, psn: int | None = None, peer_psn: int | None = None, receives: int = 0, evs: Iterable[int] = (),
         wimm: int | None = None, mpr: int | None = None, peer_wimm: int | None = None,
     ) -> Bench:  # fmt: skip

@@ -47,7 +47,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """The device's own timers, in units of its own clock: a time is `unit_ns` times 2 to the exponent."""
+    """The device's timers, in units of its clock: a time is `unit_ns` times 2 to the exponent."""
 
     unit_ns: int = 1024
     timeout: int = 19

@@ -29,7 +29,7 @@ def trimmed(bench: Bench, lasthop: bool = False, lengths: bool = False, bare: bo
     """A trimmed packet on every EV is refused, and writes nothing."""
     if not bench.about.trimming:
         raise NotReachable("the device file says that nothing trims")
-    message = bench.open().message(len(bench.evs) + 1)
+    message = bench.begin().message(len(bench.evs) + 1)
     for n, ev in enumerate(bench.evs):
         bench.put_trimmed(message, n, ev=ev, lasthop=lasthop, lengths=lengths, bare=bare)
         nacked(bench, message, n, TRIMMED_LASTHOP if lasthop else TRIMMED, ev)
@@ -56,7 +56,7 @@ def trimmed_bare_lengths(bench: Bench) -> None:
 
 def trimmed_then_whole(bench: Bench) -> None:
     """After the NACK, the copy completes the message."""
-    message = bench.open().message(3)
+    message = bench.begin().message(3)
     bench.put(message, 0)
     bench.put_trimmed(message, 1)
     bench.put(message, 2)
@@ -67,7 +67,7 @@ def trimmed_then_whole(bench: Bench) -> None:
 
 def trimmed_copy(bench: Bench) -> None:
     """A trimmed copy of a packet that has arrived is not refused."""
-    message = bench.open().message(2)
+    message = bench.begin().message(2)
     bench.put(message, 0)
     bench.put_trimmed(message, 0)
     bench.never("the packet had arrived", "NACK")
@@ -76,7 +76,7 @@ def trimmed_copy(bench: Bench) -> None:
 
 def trimmed_ahead_copy(bench: Bench) -> None:
     """The same beyond a hole."""
-    message = bench.open().message(3)
+    message = bench.begin().message(3)
     bench.put(message, 1)
     bench.put_trimmed(message, 1)
     bench.never("the packet had arrived", "NACK", where=lambda p: p.nack_psn == message.first + 1 & PSN)
@@ -84,21 +84,21 @@ def trimmed_ahead_copy(bench: Bench) -> None:
 
 def trimmed_outside(bench: Bench) -> None:
     """A trimmed packet beyond the window is not refused as trimmed."""
-    message = bench.open().message()
+    message = bench.begin().message()
     bench.put_trimmed(message, 0, psn=message.first + bench.about.mpr * 128)
     bench.never("the PSN is outside of the window", "NACK", where=lambda p: p.reason in (TRIMMED, TRIMMED_LASTHOP))
 
 
 def trimmed_qp(bench: Bench) -> None:
     """A trimmed packet for another queue pair is dropped."""
-    message = bench.open().message()
+    message = bench.begin().message()
     bench.put_trimmed(message, 0, qpn=bench.to.qpn ^ 0x5555)
     bench.never("the queue pair does not exist", "NACK")
 
 
 def trimmed_control(bench: Bench) -> None:
     """A control packet that was cut is dropped."""
-    sending.sent(bench.open(), 3)
+    sending.sent(bench.begin(), 3)
     for body in (bench.to.sack(bench.psn + 2 & PSN), bench.to.acknowledge(bench.psn + 2 & PSN, 1)):
         data = bench.to.seal(body, bench.evs[0], "control")
         bench.send(frames.with_dscp(data, bench.about.dscp["trimmed"])[:-8], bench.evs[0], "a cut acknowledgement")
@@ -109,7 +109,7 @@ def trimmed_control(bench: Bench) -> None:
 
 def trimmed_no_ack(bench: Bench) -> None:
     """A trimmed packet counts as not received."""
-    message = bench.open().message(2)
+    message = bench.begin().message(2)
     bench.put_trimmed(message, 0)
     bench.put(message, 1)
     bench.expect("SACK", "the last packet asks", lambda p: message.first + 1 & PSN in p.received)
@@ -118,7 +118,7 @@ def trimmed_no_ack(bench: Bench) -> None:
 
 def each_trimmed(bench: Bench) -> str:
     """How many NACKs three trimmed copies of one packet bring."""
-    message = bench.open().message(2)
+    message = bench.begin().message(2)
     for _ in range(3):
         bench.put_trimmed(message, 0)
     bench.settle()
@@ -127,7 +127,7 @@ def each_trimmed(bench: Bench) -> str:
 
 def whole_trimmed_class(bench: Bench) -> None:
     """A packet that a switch would have cut, but that fits, is placed."""
-    message = bench.open().message(size=8)
+    message = bench.begin().message(size=8)
     data = frames.with_dscp(bench.frame(message, 0), bench.about.dscp["trimmed"])
     bench.send(data, bench.evs[0], "a short packet in the class of trimmed packets")
     whole(bench, message)
@@ -135,7 +135,7 @@ def whole_trimmed_class(bench: Bench) -> None:
 
 def marked(bench: Bench) -> None:
     """A mark is answered at once: this EV is to be skipped once."""
-    bench.open()
+    bench.begin()
     for ev in bench.evs:
         message = bench.message(2)
         bench.put(message, 0, ev=ev, marked=True, flags=0)
@@ -149,7 +149,7 @@ def marked(bench: Bench) -> None:
 
 def marked_probe(bench: Bench) -> None:
     """A mark on a probe comes back in its answer."""
-    bench.open()
+    bench.begin()
     body = bench.to.probe(bench.peer_psn, 77)
     bench.send(bench.to.seal(body, bench.evs[0], "trimmable", marked=True), bench.evs[0], "a marked probe")
     found = bench.expect("SACK", "the probe is answered", probed(77))
@@ -159,7 +159,7 @@ def marked_probe(bench: Bench) -> None:
 
 def rewritten(bench: Bench, change: Callable[[bytes, DeviceFile], bytes], why: str, kept: bool) -> None:
     """A frame that the fabric has changed, and that must be placed, or dropped."""
-    message = bench.open().message()
+    message = bench.begin().message()
     bench.send(change(bench.frame(message, 0), bench.about), bench.evs[0], why)
     if kept:
         whole(bench, message)
@@ -197,7 +197,7 @@ def foreign_address(bench: Bench) -> None:
 
 def bare(bench: Bench) -> None:
     """A frame without an outer header."""
-    message = bench.open().message()
+    message = bench.begin().message()
     bench.put(message, 0, bare=True)
     bench.settle()
     raise Choice(f"a write without an outer header is {'placed' if bench.of('SACK') else 'dropped'}")
@@ -205,7 +205,7 @@ def bare(bench: Bench) -> None:
 
 def routed(bench: Bench) -> None:
     """A segment routing header behind the outer header."""
-    message = bench.open().message()
+    message = bench.begin().message()
     data = bench.frame(message, 0)
     if data[20] != 41:
         raise NotReachable("the device file says that there is no outer header")
@@ -219,7 +219,7 @@ def routed(bench: Bench) -> None:
 
 def ev_probe(bench: Bench) -> None:
     """An EV probe is answered with its operation, id and timestamp."""
-    bench.open()
+    bench.begin()
     for n, ev in enumerate(bench.evs):
         number = bench.rng.randrange(0x10000)
         bench.control(frames.request(1, number, 3, 0x1234 + n), "EV probe", ev)
@@ -230,21 +230,21 @@ def ev_probe(bench: Bench) -> None:
 
 def ev_probe_way(bench: Bench) -> str:
     """The way of the answer to an EV probe."""
-    bench.open()
+    bench.begin()
     same = sum(bench.probe_ev(ev).ev == ev for ev in bench.evs)
     raise Choice(f"{same} of {len(bench.evs)} answers to EV probes come on the probe's EV")
 
 
 def operation_qp(bench: Bench) -> None:
     """An endpoint request to another queue pair is dropped."""
-    bench.open()
+    bench.begin()
     bench.control(frames.request(1, 0x4242, 3, 1, qpn=bench.to.qpn), "an EV probe to a connection's queue pair")
     bench.never("endpoint requests go to queue pair 2", "ENDPOINT_RESPONSE", where=lambda p: p.psn & 0xFFFF == 0x4242)
 
 
 def unknown_operation(bench: Bench) -> None:
     """An operation that MRC does not have."""
-    bench.open()
+    bench.begin()
     bench.control(frames.request(3, 0x4343, 3, 1), "an endpoint request with operation 3")
     bench.never("MRC has no operation 3", "ENDPOINT_RESPONSE", where=lambda p: p.psn & 0xFFFF == 0x4343)
 
@@ -261,7 +261,7 @@ def status(bench: Bench, mask: int) -> None:
 
 def port_status(bench: Bench) -> None:
     two_ports(bench)
-    status(bench.open(), 1)
+    status(bench.begin(), 1)
 
 
 def two_ports(bench: Bench) -> None:
@@ -272,7 +272,7 @@ def two_ports(bench: Bench) -> None:
 def port_down(bench: Bench) -> None:
     """No data to a port that the peer has said is down."""
     two_ports(bench)
-    status(bench.open(), 1)
+    status(bench.begin(), 1)
     for packet in sending.sent(bench, 16):
         if packet.port != 1:
             raise Broken(f"{packet} leaves by port {packet.port}, and the peer's is down")
@@ -281,7 +281,7 @@ def port_down(bench: Bench) -> None:
 def port_up(bench: Bench) -> None:
     """Both ports once the peer has said that its port is up again."""
     two_ports(bench)
-    status(bench.open(), 1)
+    status(bench.begin(), 1)
     status(bench, 3)
     ports = {packet.port for packet in sending.sent(bench, 16)}
     if ports != {1, 2}:
@@ -291,7 +291,7 @@ def port_up(bench: Bench) -> None:
 def own_port(bench: Bench) -> None:
     """A NIC that loses a port tells the peer, and sends by the other."""
     two_ports(bench)
-    bench.open()
+    bench.begin()
     bench.ask("port number=2 up=0")
     found = bench.expect("ENDPOINT_REQUEST", "a port is down", lambda p: p.op == PORT_STATUS)
     try:
@@ -306,7 +306,7 @@ def own_port(bench: Bench) -> None:
 
 def rotation(bench: Bench) -> None:
     """Packets that follow each other take different EVs; where one rotation ends and the next begins, two may agree."""
-    found = sending.sent(bench.open(), 16)
+    found = sending.sent(bench.begin(), 16)
     alike = sum(before.ev == after.ev for before, after in pairwise(found))
     if alike > 16 // min(8, len(bench.evs)):
         raise Broken(f"{alike} of 15 packets take the EV of the packet before")
@@ -314,7 +314,7 @@ def rotation(bench: Bench) -> None:
 
 def all_evs(bench: Bench) -> None:
     """All EVs are used, and all planes alike."""
-    found = sending.sent(bench.open(), 8 * len(bench.evs))
+    found = sending.sent(bench.begin(), 8 * len(bench.evs))
     unused = set(bench.evs) - {packet.ev for packet in found}
     if unused:
         raise Broken(f"{len(found)} packets do not use the EVs {', '.join(map(hex, sorted(unused)))}")
@@ -326,7 +326,7 @@ def all_evs(bench: Bench) -> None:
 def skipped(bench: Bench) -> None:
     """With all EVs of each port but one marked, the next packet takes one that is not."""
     good: list[int] = []
-    bench.open()
+    bench.begin()
     by_port = {port: [ev for ev in bench.evs if bench.about.evs[ev] == port] for port in bench.about.evs.values()}
     if min(map(len, by_port.values())) < 2:
         raise NotReachable("the device file must have two EVs per port or more")
@@ -345,7 +345,7 @@ def skipped(bench: Bench) -> None:
 
 def always_skipped(bench: Bench) -> None:
     """An EV with the mark ALWAYS_SKIP is not used any more."""
-    bench.open()
+    bench.begin()
     first = sending.sent(bench, 8)
     ev = first[3].ev
     bench.acknowledge(bench.psn + 7 & PSN, 1, ev=ev, mark=2)
@@ -358,7 +358,7 @@ def always_skipped(bench: Bench) -> None:
 
 def lost(bench: Bench) -> int:
     """All packets of an EV are lost without a trim; returns the EV."""
-    bench.open()
+    bench.begin()
     found = sending.sent(bench, 12)
     ev: int = found[5].ev
     bench.dead_evs.add(ev)
@@ -408,7 +408,7 @@ def revived(bench: Bench) -> None:
 
 def trimmed_ev_kept(bench: Bench) -> None:
     """A trim is congestion and no failure: its EV is used again."""
-    bench.open()
+    bench.begin()
     found = sending.sent(bench, 4)
     ev = found[1].ev
     bench.control(bench.to.nack(found[1].psn, TRIMMED, ev), "NACK", ev)

@@ -47,7 +47,7 @@ class Packet:
 
 
 def taken_apart(t_ns: int, port: int, data: bytes) -> Packet:
-    """Never raises: what cannot be read has a fault."""
+    """Never raises: a frame that cannot be read has a fault."""
     try:
         outside = frame.parse(data)
         at = outside.bth

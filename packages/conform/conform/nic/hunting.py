@@ -62,7 +62,7 @@ def drawn(rng: Random) -> Schedule:
 
 @dataclass(slots=True)
 class Trial:
-    """A schedule that was played to a device, and what came back."""
+    """A schedule that was played to a device, and the frames that came back."""
 
     bench: Bench
     messages: list[Message] = field(default_factory=list)
@@ -89,8 +89,8 @@ class Trial:
 
 
 def play(bench: Bench, schedule: Schedule) -> Trial:
-    """Play a schedule; what it shows is judged afterwards."""
-    trial = Trial(bench.open(receives=len(schedule.messages)))
+    """Play a schedule, which is judged afterwards."""
+    trial = Trial(bench.begin(receives=len(schedule.messages)))
     trial.messages = [
         bench.message(count, imm=number if imm else None) for number, (count, imm) in enumerate(schedule.messages)
     ]
@@ -115,7 +115,7 @@ def put(trial: Trial, message: Message, n: int, fate: str, flags: int | None = N
 
 
 def play_inward(trial: Trial, schedule: Schedule) -> None:
-    """The tester writes; what was lost or trimmed is sent again at the end, and a probe asks what has arrived."""
+    """The tester writes; lost and trimmed packets are sent again at the end, and a probe asks what has arrived."""
     bench = trial.bench
     for number, n, fate in schedule.inward:
         put(trial, trial.messages[number], n, fate)

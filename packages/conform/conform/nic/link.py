@@ -33,7 +33,7 @@ class Link(Protocol):
         """The next frame of the device; None if none has come after `wait_s`."""
 
     def files(self) -> list[socket.socket]:
-        """What to wait for with `select`."""
+        """The sockets, to wait for with `select`."""
 
     def pump(self) -> None:
         """Take the frames that are there and keep them, so that no device waits for a tester that waits for it."""

@@ -1,12 +1,12 @@
-"""Tests of a responder: what a NIC does with writes, and what its answers say."""
+"""Tests of a responder: a NIC that is written to, and its acknowledgements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from conform.nic import frames
-from conform.nic.bench import Bench, Message, equal, probed
-from conform.nic.frames import AGAIN, NAK_ACCESS, PSN, WRITES
+from conform.nic.bench import Bench, Message, equal
+from conform.nic.frames import AGAIN, NAK_ACCESS, PSN
 from conform.result import Broken, Choice
 from endpoint.nic.frame import seal
 
@@ -22,7 +22,7 @@ def whole(bench: Bench, message: Message) -> None:
 
 def in_order(bench: Bench) -> None:
     """A message of three packets."""
-    message = bench.open().message(3)
+    message = bench.begin().message(3)
     for n in range(3):
         bench.put(message, n)
     whole(bench, message)
@@ -30,7 +30,7 @@ def in_order(bench: Bench) -> None:
 
 def acknowledged(bench: Bench) -> None:
     """The transport acknowledgement counts completed messages."""
-    bench.open()
+    bench.begin()
     for number in (1, 2, 3):
         message = bench.message(2)
         bench.put(message, 0)
@@ -42,7 +42,7 @@ def acknowledged(bench: Bench) -> None:
 
 def reversed_order(bench: Bench) -> None:
     """A message of eight packets, the last first."""
-    message = bench.open().message(8)
+    message = bench.begin().message(8)
     for n in reversed(range(8)):
         bench.put(message, n, flags=frames.ASK)
     whole(bench, message)
@@ -50,7 +50,7 @@ def reversed_order(bench: Bench) -> None:
 
 def shuffled(bench: Bench) -> None:
     """Three messages of twenty packets in random order."""
-    bench.open()
+    bench.begin()
     messages = [bench.message(20) for _ in range(3)]
     order = [(message, n) for message in messages for n in range(20)]
     bench.rng.shuffle(order)
@@ -63,7 +63,7 @@ def shuffled(bench: Bench) -> None:
 
 def placed_early(bench: Bench) -> None:
     """A packet behind a hole is in memory before the hole is filled."""
-    message = bench.open().message(4)
+    message = bench.begin().message(4)
     bench.put(message, 2, flags=frames.ASK)
     bench.expect("SACK", "packet 2 has arrived", lambda p: message.first + 2 & PSN in p.received)
     bench.holds(message, [2])
@@ -71,7 +71,7 @@ def placed_early(bench: Bench) -> None:
 
 def gaps(bench: Bench, first: int, count: int, lost: tuple[int, ...]) -> None:
     """Part of a message; the SACK of its last packet must say what is missing."""
-    message = bench.open(peer_psn=first).message(count)
+    message = bench.begin(peer_psn=first).message(count)
     there = [n for n in range(count) if n not in lost]
     for n in there:
         bench.put(message, n)
@@ -97,7 +97,7 @@ def wrapped_gap(bench: Bench) -> None:
 
 def wrapped(bench: Bench) -> None:
     """Messages across the wrap of PSNs are complete."""
-    bench.open(peer_psn=0xFFFFFB)
+    bench.begin(peer_psn=0xFFFFFB)
     for _ in range(3):
         message = bench.message(4)
         for n in (1, 0, 3, 2):
@@ -107,7 +107,7 @@ def wrapped(bench: Bench) -> None:
 
 def far_gap(bench: Bench) -> None:
     """Packets farther apart than one bitmap are all reported."""
-    message = bench.open().message(100)
+    message = bench.begin().message(100)
     far = [n for n in range(1, 100) if n % 7]
     for n in far:
         bench.put(message, n, flags=frames.ASK if n == far[-1] else 0)
@@ -120,14 +120,14 @@ def far_gap(bench: Bench) -> None:
 
 def asked(bench: Bench) -> None:
     """A packet that asks is answered, in the middle of a message too."""
-    message = bench.open().message(3)
+    message = bench.begin().message(3)
     bench.put(message, 0, flags=frames.ASK)
     bench.expect("SACK", "the packet asks", lambda p: p.cack == message.first)
 
 
 def threshold(bench: Bench) -> str:
     """How many packets that do not ask bring a SACK."""
-    message = bench.open().message(64)
+    message = bench.begin().message(64)
     for n in range(64):
         bench.put(message, n, flags=0)
     bench.settle()
@@ -136,14 +136,14 @@ def threshold(bench: Bench) -> str:
 
 def retransmitted(bench: Bench) -> None:
     """A packet that is sent again is answered at once."""
-    message = bench.open().message(3)
+    message = bench.begin().message(3)
     bench.put(message, 0, flags=AGAIN)
     bench.expect("SACK", "the packet has RTX", lambda p: p.cack == message.first)
 
 
 def echo(bench: Bench) -> None:
     """A SACK has the EV of the packet that caused it."""
-    bench.open()
+    bench.begin()
     for ev in bench.evs:
         message = bench.message()
         bench.put(message, 0, ev=ev)
@@ -154,7 +154,7 @@ def echo(bench: Bench) -> None:
 
 def no_mark(bench: Bench) -> None:
     """A packet without a mark brings none."""
-    message = bench.open().message()
+    message = bench.begin().message()
     bench.put(message, 0)
     found = bench.expect("SACK", "the packet asks", lambda p: p.cack == message.first)
     if found.mark:
@@ -163,7 +163,7 @@ def no_mark(bench: Bench) -> None:
 
 def twice(bench: Bench, hole: bool) -> Message:
     """A packet, and a copy with other bytes."""
-    bench.open()
+    bench.begin()
     first = bench.message(2)
     message = bench.message() if hole else first
     if not hole:
@@ -200,7 +200,7 @@ def duplicate_ahead(bench: Bench) -> None:
 
 def copies_of_messages(bench: Bench) -> None:
     """Copies do not count as messages."""
-    bench.open()
+    bench.begin()
     for number in (1, 2):
         message = bench.message()
         for flags in (frames.ASK, frames.ASK | AGAIN, frames.ASK | AGAIN):
@@ -219,7 +219,7 @@ def nothing(bench: Bench, message: Message, why: str, *answers: str) -> None:
 
 def beyond(bench: Bench) -> str | None:
     """A PSN behind the window."""
-    message = bench.open().message()
+    message = bench.begin().message()
     bench.put(message, 0, psn=message.first + bench.about.mpr * 128, note="one PSN behind the window")
     bench.settle()
     bench.holds(message, [])
@@ -233,7 +233,7 @@ def beyond(bench: Bench) -> str | None:
 
 def edge(bench: Bench) -> None:
     """The last PSN of the window is accepted."""
-    message = bench.open().message()
+    message = bench.begin().message()
     psn = message.first + bench.about.mpr * 128 - 1 & PSN
     bench.put(message, 0, psn=psn)
     bench.expect("SACK", "the last PSN of the window has arrived", lambda p: psn in p.received)
@@ -242,7 +242,7 @@ def edge(bench: Bench) -> None:
 
 def spoiled(bench: Bench, change: Callable[[bytes], bytes], why: str) -> None:
     """A frame that was changed on the way must leave no trace, and its original is accepted afterwards."""
-    message = bench.open().message()
+    message = bench.begin().message()
     data = bench.frame(message, 0)
     bench.send(change(data), bench.evs[0], why)
     nothing(bench, message, why)
@@ -272,14 +272,14 @@ def truncated(bench: Bench) -> None:
 
 def unknown_qp(bench: Bench) -> None:
     """A write to a queue pair that does not exist."""
-    message = bench.open().message()
+    message = bench.begin().message()
     bench.put(message, 0, qpn=bench.to.qpn ^ 0x5555)
     nothing(bench, message, "the queue pair does not exist")
 
 
 def stranger(bench: Bench) -> None:
     """A write from an address that is not the peer's."""
-    message = bench.open().message()
+    message = bench.begin().message()
     body = bench.to.write("WRITE_ONLY", message.first, message.at, message.data, len(message.data), flags=frames.ASK)
     other = bench.about.tester.packed[:-1] + b"\x77"
     data = bench.to.seal(body, bench.evs[0], "trimmable")
@@ -294,7 +294,7 @@ def stranger(bench: Bench) -> None:
 def unknown_opcode(bench: Bench) -> None:
     """An opcode that MRC does not have."""
     for opcode in (0xC0, 0xCC, 0xDF, 0x0A):
-        message = bench.open().message()
+        message = bench.begin().message()
         body = bench.to.write("WRITE_ONLY", message.first, message.at, message.data, len(message.data))
         bench.send(
             bench.to.seal(bytes([opcode]) + body[1:], bench.evs[0], "trimmable"), bench.evs[0], f"opcode {opcode:#x}"
@@ -311,24 +311,24 @@ def refused(bench: Bench, message: Message, why: str, *, syndrome: int = NAK_ACC
 
 
 def wrong_rkey(bench: Bench) -> None:
-    message = bench.open().message()
+    message = bench.begin().message()
     refused(bench, message, "a write with an unknown rkey", rkey=bench.to.rkey ^ 1)
     bench.holds(message, [])
 
 
 def wrong_va(bench: Bench) -> None:
-    message = bench.open().message()
+    message = bench.begin().message()
     refused(bench, message, "a write in front of the memory", va=bench.to.va - bench.about.pmtu)
 
 
 def over_the_end(bench: Bench) -> None:
-    message = bench.open().message()
+    message = bench.begin().message()
     refused(bench, message, "a write across the end of the memory", va=bench.to.va + bench.memory_bytes - 8)
 
 
 def dead_after_nak(bench: Bench) -> None:
     """After a NAK the queue pair accepts nothing."""
-    message = bench.open().message()
+    message = bench.begin().message()
     refused(bench, message, "a write with an unknown rkey", rkey=bench.to.rkey ^ 1)
     bench.settle()
     bench.put(message, 0, note="the same write with the right rkey")
@@ -349,195 +349,28 @@ def ends(bench: Bench, why: str) -> None:
 
 def short_middle(bench: Bench) -> None:
     """A packet within a message that is shorter than the PMTU."""
-    message = bench.open().message(3)
+    message = bench.begin().message(3)
     bench.put(message, 0, payload=message.payload(0)[:100], flags=frames.ASK)
     ends(bench, "a first packet of 100 bytes")
 
 
 def wrong_length(bench: Bench) -> None:
     """A single packet whose message would be longer."""
-    message = bench.open().message()
+    message = bench.begin().message()
     bench.put(message, 0, total=2 * bench.about.pmtu)
     ends(bench, "an only packet of half its message")
 
 
-def immediate(bench: Bench) -> None:
-    """An immediate is delivered with the length of its message."""
-    message = bench.open(receives=1).message(3, imm=0xC0FFEE)
-    for n in range(3):
-        bench.put(message, n)
-    found = bench.completion()
-    if found != f"imm:{0xC0FFEE}:{3 * bench.about.pmtu}":
-        raise Broken(f"the completion is {found or 'missing'}, not imm:{0xC0FFEE}:{3 * bench.about.pmtu}")
-
-
-def immediate_order(bench: Bench) -> None:
-    """Immediates are delivered in the order of sending, whatever the order of arrival."""
-    bench.open(receives=4)
-    messages = [bench.message(imm=0xA0 + number) for number in range(4)]
-    for number in (2, 1, 3, 0):
-        bench.put(messages[number], 0)
-    found = [bench.completion() for _ in messages]
-    wanted = [f"imm:{0xA0 + number}:{bench.about.pmtu}" for number in range(4)]
-    if found != wanted:
-        raise Broken(f"the completions are {found}, not {wanted}")
-
-
-def immediate_waits(bench: Bench) -> None:
-    """An immediate waits for a write before it that is not complete."""
-    bench.open(receives=1)
-    before, message = bench.message(2), bench.message(imm=7)
-    bench.put(before, 0)
-    bench.put(message, 0)
-    bench.settle()
-    if early := bench.completions():
-        raise Broken(f"{early[0]} was delivered before the write in front of it had arrived")
-    bench.put(before, 1)
-    if not bench.completion():
-        raise Broken("the immediate was not delivered once everything before it had arrived")
-
-
-def immediate_once(bench: Bench) -> None:
-    """Copies deliver an immediate once."""
-    message = bench.open(receives=3).message(imm=7)
-    for _ in range(3):
-        bench.put(message, 0)
-    bench.settle()
-    found = bench.completions()
-    if len(found) != 1:
-        raise Broken(f"three copies of a write with immediate brought {len(found)} completions")
-
-
-def no_completion(bench: Bench) -> None:
-    """A plain write takes no receive."""
-    message = bench.open(receives=1).message(2)
-    bench.put(message, 0)
-    bench.put(message, 1)
-    whole(bench, message)
-    if found := bench.completions():
-        raise Broken(f"a plain write brought the completion {found[0]}")
-
-
-def empty(bench: Bench) -> None:
-    """A write with immediate of no bytes; neither its address nor its key is one of the device's."""
-    message = bench.open(receives=1).message(size=0, imm=0xE)
-    bench.put(message, 0, va=1 << 40, rkey=bench.to.rkey ^ 1)
-    bench.expect("ACKNOWLEDGE", "an empty write is complete", lambda p: p.msn == 1 and p.syndrome == frames.ACK)
-    if (found := bench.completion()) != "imm:14:0":
-        raise Broken(f"the completion is {found or 'missing'}, not imm:14:0")
-
-
-def empty_plain(bench: Bench) -> None:
-    """A write of no bytes."""
-    message = bench.open().message(size=0)
-    bench.put(message, 0)
-    bench.expect("ACKNOWLEDGE", "an empty write is complete", lambda p: p.msn == 1 and p.syndrome == frames.ACK)
-
-
-def no_receive(bench: Bench) -> None:
-    """A write with immediate without a receive ends the queue pair: MRC has no RNR."""
-    message = bench.open(receives=0).message(imm=7)
-    bench.put(message, 0)
-    bench.expect("ACKNOWLEDGE", "no receive is posted", lambda p: p.syndrome >= 0x60)
-
-
-def too_many(bench: Bench) -> None:
-    """More writes with immediate in flight than were granted."""
-    bench.open(receives=4, wimm=2)
-    hole = bench.message()
-    for _ in range(3):
-        bench.put(bench.message(imm=1), 0)
-    assert hole.count == 1
-    ends(bench, "a third write with immediate where two were granted")
-
-
-def probe(bench: Bench, number: int = 0x123) -> None:
-    """A reliability probe is answered with its id."""
-    message = bench.open().message(2)
-    bench.put(message, 1, flags=0)
-    body = bench.to.probe(message.first, number)
-    bench.send(bench.to.seal(body, bench.evs[0], "trimmable"), bench.evs[0], "reliability probe")
-    found = bench.expect("SACK", "the probe is answered", probed(number))
-    if found.received != [message.first + 1 & PSN]:
-        raise Broken(f"the answer says that {found.received} have arrived, not {[message.first + 1 & PSN]}")
-
-
-def probe_high(bench: Bench) -> None:
-    """A probe's id has 16 bits without a sign."""
-    probe(bench, 0x8001)
-
-
-def probe_takes_no_psn(bench: Bench) -> None:
-    """A probe uses up no PSN."""
-    message = bench.open().message()
-    for number in (1, 2):
-        body = bench.to.probe(message.first, number)
-        bench.send(bench.to.seal(body, bench.evs[0], "trimmable"), bench.evs[0], "reliability probe")
-        bench.expect("SACK", "the probe is answered", probed(number))
-    bench.put(message, 0)
-    whole(bench, message)
-
-
-def probe_echo(bench: Bench) -> None:
-    """The answer to a probe has the probe's EV."""
-    bench.open()
-    for number, ev in enumerate(bench.evs):
-        bench.send(bench.to.seal(bench.to.probe(bench.peer_psn, number), ev, "trimmable"), ev, "reliability probe")
-        found = bench.expect("SACK", "the probe is answered", probed(number))
-        if found.entropy != ev:
-            raise Broken(f"the answer to a probe on EV {ev:#x} has EV {found.entropy:#x}")
-
-
-def held_ack(bench: Bench) -> None:
-    """No message counts as complete before all of its packets have arrived."""
-    message = bench.open().message(3)
-    bench.put(message, 0)
-    bench.put(message, 2)
-    bench.never("a packet of the message is missing", "ACKNOWLEDGE", where=lambda p: p.msn > 0)
-    bench.put(message, 1, flags=AGAIN)
-    bench.expect("ACKNOWLEDGE", "the message is complete", lambda p: p.msn == 1)
-
-
 def other_port(bench: Bench) -> None:
     """A write to UDP port 4971."""
-    message = bench.open().message()
+    message = bench.begin().message()
     bench.put(message, 0, udp_port=4971)
     whole(bench, message)
 
 
-def stamped(bench: Bench) -> None:
-    """A packet with a timestamp is placed, and its timestamp comes back."""
-    message = bench.open().message()
-    bench.put(message, 0, stamp=0x4321)
-    found = bench.expect("SACK", "the packet asks", lambda p: p.cack == message.first)
-    bench.holds(message)
-    if found.stamp != 0x4321:
-        raise Broken(f"the SACK has the timestamp {found.stamp:#x}, not 0x4321")
-
-
-def counted(bench: Bench) -> None:
-    """Received bytes: the UDP datagrams and 40 each, in units of 256, rounded up."""
-    message = bench.open().message(3)
-    for n in range(3):
-        bench.put(message, n)
-    found = bench.expect("SACK", "the last packet asks", lambda p: p.cack == message.first + 2 & PSN)
-    each = 8 + 12 + 4 + 16 + bench.about.pmtu + 4 + 40
-    if found.units != (3 * each + 255) // 256:
-        raise Broken(f"the SACK counts {found.units} units, not {(3 * each + 255) // 256}")
-
-
-def out_of_order_count(bench: Bench) -> None:
-    """What ooo_count counts."""
-    message = bench.open().message(6)
-    for n in (1, 2, 4, 5):
-        bench.put(message, n)
-    found = bench.expect("SACK", "the last packet asks", lambda p: message.first + 5 & PSN in p.received)
-    raise Choice(f"ooo_count is {found.ooo} with packets 1, 2, 4 and 5 of 6")
-
-
 def odd_sizes(bench: Bench) -> None:
     """Messages of odd lengths, with a pad."""
-    bench.open()
+    bench.begin()
     for size in (1, 2, 3, 5, bench.about.pmtu - 1, bench.about.pmtu + 1, 2 * bench.about.pmtu + 7):
         message = bench.message(size=size)
         for n in range(message.count):
@@ -547,7 +380,7 @@ def odd_sizes(bench: Bench) -> None:
 
 def interleaved(bench: Bench) -> None:
     """Packets of two messages by turns."""
-    bench.open()
+    bench.begin()
     first, second = bench.message(6), bench.message(6)
     for n in range(6):
         bench.put(second, n, ev=bench.evs[-1])
@@ -558,14 +391,6 @@ def interleaved(bench: Bench) -> None:
 
 def reserved_bits(bench: Bench) -> None:
     """Reserved bits are not read."""
-    message = bench.open().message()
+    message = bench.begin().message()
     bench.put(message, 0, flags=frames.ASK | 0x0F)
     whole(bench, message)
-
-
-def quiet(bench: Bench) -> None:
-    """A receiver sends no writes."""
-    message = bench.open().message(4)
-    for n in range(4):
-        bench.put(message, n)
-    bench.never("the device was not asked to write", *WRITES)

@@ -43,7 +43,7 @@ class Tester:
             return
         session = Session(self.link, self.control)
         try:
-            Bench(self.about, session, Random(0)).open().probe_ev()
+            Bench(self.about, session, Random(0)).begin().probe_ev()
         except (Broken, NotReachable):
             self.about = replace(self.about, ev_probe=False)
 
@@ -53,12 +53,17 @@ class Tester:
             return Result(rule.id, UNREACHED, self.silent), {}
         results, captures = [], {}
         for number, test in enumerate(rule.functions()):
+            failed = ""
             for _ in range(ATTEMPTS):
                 session = Session(self.link, self.control)
                 bench = Bench(self.about, session, chance(self.seed, rule, number))
                 found = held(rule, bench, test)
-                if not found.text.startswith("too slow"):
+                if found.outcome == FAIL and not failed:
+                    failed = found.text  # on a machine that pauses, silence is no proof: a failure must repeat
+                elif not found.text.startswith("too slow"):
                     break
+            if failed and found.outcome != FAIL:
+                found.text = f"{found.text} (once in two tries: {failed})".strip()
             results.append(found)
             name = file_name(rule, number)
             captures[name] = capture.packed(session.events, names(self.about))

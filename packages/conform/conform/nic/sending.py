@@ -56,7 +56,7 @@ def same(packet: Packet, name: str, wanted: object) -> None:
 def kinds(bench: Bench) -> None:
     """First, middle, last; a single packet is an only."""
     for packets in (1, 2, 5):
-        bench.open()
+        bench.begin()
         for n, packet in enumerate(sent(bench, packets)):
             wanted = "WRITE_FIRST" if not n else "WRITE_LAST" if n == packets - 1 else "WRITE_MIDDLE"
             if packet.kind != ("WRITE_ONLY" if packets == 1 else wanted):
@@ -65,7 +65,7 @@ def kinds(bench: Bench) -> None:
 
 def fields(bench: Bench) -> None:
     """Address, key and length of each packet."""
-    for n, packet in enumerate(sent(bench.open(), 5)):
+    for n, packet in enumerate(sent(bench.begin(), 5)):
         same(packet, "va", 0x10000 + n * bench.about.pmtu)
         same(packet, "rkey", 0x1234)
         same(packet, "length", 5 * bench.about.pmtu)
@@ -74,7 +74,7 @@ def fields(bench: Bench) -> None:
 def payload(bench: Bench) -> None:
     """The bytes, also of a message that does not fill its last packet."""
     for size in (1, 3, bench.about.pmtu + 5, 4 * bench.about.pmtu):
-        bench.open()
+        bench.begin()
         data = bench.post(size=size)
         found = b"".join(packet.payload for packet in bench.data(-(-size // bench.about.pmtu)))
         if found != data:
@@ -83,14 +83,14 @@ def payload(bench: Bench) -> None:
 
 def asks(bench: Bench) -> None:
     """The last packet of the last write asks for an acknowledgement."""
-    packet = sent(bench.open(), 3)[-1]
+    packet = sent(bench.begin(), 3)[-1]
     if not packet.ask:
         raise Broken("the last packet does not ask for an acknowledgement")
 
 
 def fresh(bench: Bench) -> None:
     """No packet that is sent for the first time has RTX."""
-    bench.open().post(8)
+    bench.begin().post(8)
     bench.settle()
     first: set[int] = set()
     for packet in bench.of(*WRITES):
@@ -101,7 +101,7 @@ def fresh(bench: Bench) -> None:
 
 def completes(bench: Bench) -> None:
     """A write completes when it is acknowledged, once."""
-    sent(bench.open(), 3)
+    sent(bench.begin(), 3)
     done(bench, 3)
     done(bench, 3)
     completed(bench)
@@ -112,7 +112,7 @@ def completes(bench: Bench) -> None:
 
 def not_early(bench: Bench) -> None:
     """A write does not complete while packets are missing."""
-    sent(bench.open(), 3)
+    sent(bench.begin(), 3)
     bench.control(bench.to.sack(bench.psn - 1 & PSN, (bench.psn + 1 & PSN, bench.psn + 2 & PSN)), "SACK")
     bench.settle()
     if early := bench.completions():
@@ -120,8 +120,8 @@ def not_early(bench: Bench) -> None:
 
 
 def completes_by(bench: Bench) -> str:
-    """What completes a plain write: the SACK, or the transport acknowledgement."""
-    sent(bench.open(), 3)
+    """A plain write completes by the SACK, or by the transport acknowledgement."""
+    sent(bench.begin(), 3)
     bench.control(bench.to.sack(bench.psn + 2 & PSN), "SACK")
     bench.settle()
     raise Choice(f"a plain write completes by the {'SACK' if bench.completions() else 'transport acknowledgement'}")
@@ -129,19 +129,23 @@ def completes_by(bench: Bench) -> str:
 
 def again(bench: Bench, reason: int, n: int = 1, packets: int = 3) -> tuple[Packet, Packet]:
     """A packet and its copy after a NACK."""
-    packet = sent(bench.open(), packets)[n]
+    packet = sent(bench.begin(), packets)[n]
     bench.control(bench.to.nack(packet.psn, reason, packet.ev), "NACK", packet.ev)
     copy = bench.expect_data("the packet was refused", lambda p: p.psn == packet.psn and p.again)
     bench.in_time(packet.t_ns)
     return packet, copy
 
 
-def resend(bench: Bench) -> None:
-    again(bench, TRIMMED)
+def brings(reason: int) -> Callable[[Bench], None]:
+    """A test that a NACK with this reason brings the packet again."""
+
+    def test(bench: Bench) -> None:
+        again(bench, reason)
+
+    return test
 
 
-def resend_lasthop(bench: Bench) -> None:
-    again(bench, TRIMMED_LASTHOP)
+resend, resend_lasthop, again_later = brings(TRIMMED), brings(TRIMMED_LASTHOP), brings(frames.NO_RESOURCE)
 
 
 def resend_same(bench: Bench) -> None:
@@ -182,11 +186,6 @@ def resend_elsewhere(bench: Bench) -> None:
             raise Broken(f"the copy of {packet} takes EV {packet.ev:#x} again")
 
 
-def again_later(bench: Bench) -> None:
-    """A NACK for want of resources: the packet comes again."""
-    again(bench, frames.NO_RESOURCE)
-
-
 def told(bench: Bench, packets: int, lost: set[int]) -> list[Packet]:
     """Send a SACK that leaves these packets out, and answer probes in the same way."""
     found = sent(bench, packets)
@@ -199,7 +198,7 @@ def told(bench: Bench, packets: int, lost: set[int]) -> list[Packet]:
 
 def gaps(bench: Bench) -> None:
     """The specification's example at the sender: exactly 5 and 8 of 12 are sent again."""
-    bench.open(psn=0)
+    bench.begin(psn=0)
     first = told(bench, 12, {5, 8})[0]
     for n in (5, 8):
         bench.expect_data(f"packet {n} is missing", copied(n))
@@ -212,7 +211,7 @@ def gaps(bench: Bench) -> None:
 
 def oldest(bench: Bench) -> None:
     """The oldest gap first."""
-    bench.open(psn=0)
+    bench.begin(psn=0)
     first = told(bench, 12, {5, 8})[0]
     order = [bench.expect_data("a packet is missing", lambda p: p.again and p.psn in (5, 8)).psn for _ in range(2)]
     bench.in_time(first.t_ns)
@@ -222,7 +221,7 @@ def oldest(bench: Bench) -> None:
 
 def ignored(bench: Bench, build: Callable[[Bench], bytes], why: str) -> None:
     """A control packet that must change nothing: no copy comes, and the write completes afterwards."""
-    found = sent(bench.open(), 3)
+    found = sent(bench.begin(), 3)
     bench.control(build(bench), why)
     bench.settle()
     copies = [one for one in bench.of(*WRITES) if one.again]
@@ -241,7 +240,7 @@ def sealed(bench: Bench, transport: bytes) -> bytes:
 
 def late_nack(bench: Bench) -> None:
     """A NACK of a packet that is acknowledged."""
-    found = sent(bench.open(), 3)
+    found = sent(bench.begin(), 3)
     bench.control(bench.to.sack(bench.psn + 1 & PSN), "SACK")
     bench.settle()
     bench.control(bench.to.nack(bench.psn, TRIMMED, found[0].ev), "NACK of a packet that has arrived")
@@ -265,7 +264,7 @@ def future_ack(bench: Bench) -> None:
 
 
 def bad_icrc(bench: Bench) -> None:
-    found = sent(bench.open(), 3)
+    found = sent(bench.begin(), 3)
     data = sealed(bench, bench.to.acknowledge(bench.psn + 2, 1))
     sack = sealed(bench, bench.to.sack(bench.psn + 2 & PSN))
     for one in (data, sack):
@@ -278,7 +277,7 @@ def bad_icrc(bench: Bench) -> None:
 
 def stranger(bench: Bench) -> None:
     """An acknowledgement for another queue pair."""
-    sent(bench.open(), 3)
+    sent(bench.begin(), 3)
     mine = bench.to.qpn
     bench.to.qpn = mine ^ 0x3333
     done(bench, 3)
@@ -290,7 +289,7 @@ def stranger(bench: Bench) -> None:
 
 def old_sack(bench: Bench) -> None:
     """A SACK that is older than the last one changes nothing."""
-    found = sent(bench.open(), 4)
+    found = sent(bench.begin(), 4)
     bench.control(bench.to.sack(bench.psn + 2 & PSN), "SACK")
     bench.control(bench.to.sack(bench.psn - 1 & PSN, (bench.psn + 1 & PSN,)), "an older SACK")
     bench.settle()
@@ -310,24 +309,24 @@ def ended(bench: Bench, transport: bytes, why: str) -> None:
     bench.never(f"the queue pair has ended by {why}", *WRITES)
 
 
+def refused(syndrome: int, why: str) -> Callable[[Bench], None]:
+    """A test that a NAK with this syndrome ends the queue pair."""
+
+    def test(bench: Bench) -> None:
+        sent(bench.begin(), 2)
+        ended(bench, bench.to.acknowledge(bench.psn - 1, 0, syndrome), why)
+
+    return test
+
+
+access = refused(frames.NAK_ACCESS, "NAK Remote Access Error")
+invalid = refused(frames.NAK_INVALID, "NAK Invalid Request")
+operation = refused(frames.NAK_OPERATION, "NAK Remote Operational Error")
+
+
 def fatal(bench: Bench) -> None:
-    sent(bench.open(), 2)
+    sent(bench.begin(), 2)
     ended(bench, bench.to.nack(bench.psn, frames.UNEXPECTED, bench.evs[0]), "a NACK with reason UNEXP_EVENT")
-
-
-def access(bench: Bench) -> None:
-    sent(bench.open(), 2)
-    ended(bench, bench.to.acknowledge(bench.psn - 1, 0, frames.NAK_ACCESS), "NAK Remote Access Error")
-
-
-def invalid(bench: Bench) -> None:
-    sent(bench.open(), 2)
-    ended(bench, bench.to.acknowledge(bench.psn - 1, 0, frames.NAK_INVALID), "NAK Invalid Request")
-
-
-def operation(bench: Bench) -> None:
-    sent(bench.open(), 2)
-    ended(bench, bench.to.acknowledge(bench.psn - 1, 0, frames.NAK_OPERATION), "NAK Remote Operational Error")
 
 
 def timeout_ns(bench: Bench) -> int:
@@ -341,7 +340,7 @@ def wait_ms(bench: Bench, timeouts: float) -> int:
 
 def timer(bench: Bench) -> str:
     """Without any answer, the packet comes again, and not before the local ACK timeout."""
-    first = sent(bench.open(), 1)[0]
+    first = sent(bench.begin(), 1)[0]
     copy = bench.expect_data("no answer came", lambda p: p.again, wait_ms(bench, 4))
     waited = copy.t_ns - first.t_ns
     if waited < 0.5 * timeout_ns(bench):
@@ -354,7 +353,7 @@ def timer(bench: Bench) -> str:
 def backoff(bench: Bench) -> str:
     """Linear retries wait one timeout each, exponential ones ever longer."""
     timers = bench.about.timers
-    times = [sent(bench.open(), 1)[0].t_ns]
+    times = [sent(bench.begin(), 1)[0].t_ns]
     for number in range(timers.linear + timers.exponential):
         most = wait_ms(bench, 4 << max(0, number - timers.linear + 1))
         times.append(bench.expect_data("no answer came", lambda p: p.again, most).t_ns)
@@ -368,13 +367,13 @@ def backoff(bench: Bench) -> str:
 def exhausted(bench: Bench) -> None:
     """After the last retry the write completes with an error."""
     timers = bench.about.timers
-    sent(bench.open(), 1)
+    sent(bench.begin(), 1)
     failed(bench, wait_ms(bench, 4 * (timers.linear + (2 << timers.exponential))))
 
 
 def no_retry_heard(bench: Bench) -> None:
     """Once everything is acknowledged, no timer sends anything again."""
-    sent(bench.open(), 3)
+    sent(bench.begin(), 3)
     done(bench, 3)
     completed(bench)
     bench.unread.clear()
@@ -385,7 +384,7 @@ def no_retry_heard(bench: Bench) -> None:
 
 def window(bench: Bench) -> None:
     """No PSN beyond the window of the peer, which moves with the cumulative PSN."""
-    bench.open(mpr=1)
+    bench.begin(mpr=1)
     bench.post(200)
     bench.settle()
     bench.settle()
@@ -403,7 +402,7 @@ def window(bench: Bench) -> None:
 
 def wrapped(bench: Bench) -> None:
     """PSNs wrap at 2^24."""
-    bench.open(psn=0xFFFFFE)
+    bench.begin(psn=0xFFFFFE)
     found = sent(bench, 4)
     if [one.psn for one in found] != [0xFFFFFE, 0xFFFFFF, 0, 1]:
         raise Broken(f"the PSNs are {[one.psn for one in found]}")
@@ -413,14 +412,14 @@ def wrapped(bench: Bench) -> None:
 
 def wrapped_gap(bench: Bench) -> None:
     """A gap across the wrap is repaired."""
-    bench.open(psn=0xFFFFFE)
+    bench.begin(psn=0xFFFFFE)
     told(bench, 6, {1})
     bench.expect_data("packet 1 is missing", lambda p: p.psn == 0xFFFFFF and p.again)
 
 
 def immediate(bench: Bench) -> None:
     """The immediate is in the last packet."""
-    bench.open().post(3, imm=0xC0FFEE)
+    bench.begin().post(3, imm=0xC0FFEE)
     last = bench.data(3)[-1]
     if last.kind != "WRITE_LAST_IMM" or last.imm != 0xC0FFEE:
         raise Broken(f"the last packet of a write with immediate is {last.kind}")
@@ -428,7 +427,7 @@ def immediate(bench: Bench) -> None:
 
 def empty(bench: Bench) -> None:
     """A write with immediate of no bytes is one packet."""
-    bench.open().post(size=0, imm=5)
+    bench.begin().post(size=0, imm=5)
     packet = bench.data(1)[0]
     if packet.kind != "WRITE_ONLY_IMM" or packet.length or packet.payload:
         raise Broken(f"{packet.kind} of {len(packet.payload)} bytes and length {packet.length} was sent")
@@ -436,7 +435,7 @@ def empty(bench: Bench) -> None:
 
 def numbers(bench: Bench) -> None:
     """The message number counts all writes; that of writes with immediate counts these."""
-    bench.open()
+    bench.begin()
     found = []
     for number, imm in enumerate((None, 7, None, 8)):
         bench.post(1, number=number, imm=imm)
@@ -451,7 +450,7 @@ def numbers(bench: Bench) -> None:
 
 def immediate_bound(bench: Bench) -> None:
     """No more writes with immediate in flight than the peer has granted."""
-    bench.open(peer_wimm=2)
+    bench.begin(peer_wimm=2)
     for number in range(4):
         bench.post(1, number=number, imm=number)
     bench.settle()
@@ -463,8 +462,8 @@ def immediate_bound(bench: Bench) -> None:
 
 
 def silence(bench: Bench) -> str:
-    """What a device does first when no answer comes."""
-    sent(bench.open(), 3)
+    """The first step of a device when no answer comes."""
+    sent(bench.begin(), 3)
     until = bench.session.clock_ns() + 3 * timeout_ns(bench)
     for _ in range(50):
         packet = bench.take(until)
@@ -479,7 +478,7 @@ def silence(bench: Bench) -> str:
 
 def probes(bench: Bench) -> None:
     """A probe is no packet of the write: it has the first PSN that is not acknowledged, and uses none up."""
-    sent(bench.open(), 3)
+    sent(bench.begin(), 3)
     until = bench.session.clock_ns() + 3 * timeout_ns(bench)
     for _ in range(50):
         packet = bench.take(until)
@@ -493,7 +492,7 @@ def probes(bench: Bench) -> None:
 
 def several(bench: Bench) -> None:
     """Writes follow each other in PSNs, and complete in order."""
-    bench.open()
+    bench.begin()
     for number in range(1, 5):
         bench.post(2, number=number)
     bench.data(8)

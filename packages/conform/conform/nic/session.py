@@ -1,4 +1,4 @@
-"""What passes between the tester and a device, in order: live, or again from a capture.
+"""Frames and answers between the tester and a device, in order: live, or again from a capture.
 
 A test sees frames, answers and waits that ended, and nothing else of the device. So the same events make the same test
 end in the same way: that is how a bundle is judged again.

@@ -1,4 +1,4 @@
-"""Tests of single frames: what every frame of a device must be like, whatever it is about.
+"""Tests of single frames: properties of every frame that a device sends.
 
 Each rule looks at the frames of one exchange that has all kinds a device sends.
 """
@@ -22,7 +22,7 @@ Wrong = Callable[[Packet, Bench], str | None]
 
 def exchange(bench: Bench) -> list[Packet]:
     """A write each way, a trimmed packet, a mark, a probe, a retransmission and an EV probe."""
-    bench.open(receives=1)
+    bench.begin(receives=1)
     message, second = bench.message(3), bench.message(2)
     for n in range(3):
         bench.put(message, n, ev=bench.evs[n % len(bench.evs)], marked=n == 1)
@@ -175,7 +175,7 @@ mark_reserved = each(["SACK"], lambda p, _: "the mark 3 is reserved" if p.mark =
 
 def pad(bench: Bench) -> None:
     """The pad fills the payload to four bytes, and all packets of a message but the last are full."""
-    bench.open().post(size=3 * bench.about.pmtu + 5)
+    bench.begin().post(size=3 * bench.about.pmtu + 5)
     for n, packet in enumerate(bench.data(4)):
         why = unequal("the payload", len(packet.payload), bench.about.pmtu if n < 3 else 5)
         if why := why or unequal("the pad", packet.pad, -len(packet.payload) % 4):

@@ -1,0 +1,1 @@
+"""A NIC under test: the tester is its peer and the fabric."""
