@@ -43,12 +43,8 @@ class Requester(Sender):
         limits, stamps, spread = context.limits, context.stamps, context.settings.trims_before_wait
         self._scheduler = context.scheduler
         self._ports, self._asking = context.ports, context.asking
-        self._memory = context.memory
-        self._log = context.log
-        self._classes = context.classes
-        self._work = work
-        self._agenda = agenda
-        self._evs = evs
+        self._memory, self._log, self._classes = context.memory, context.log, context.classes
+        self._work, self._agenda, self._evs = work, agenda, evs
         self._selection = algorithms.selection
         self._fail = fail
         self._repair = Repair()

@@ -160,7 +160,7 @@ class RetryTimer:
 
         The oldest packet must have been out for the longest round trip to expect, and nothing have been sent or heard
         for a round trip that would bring the proof by itself. A NIC with a device profile's patience lets that pass as
-        well, in silence only. What was asked in vain is asked ever later, and nothing before the host's budget allows.
+        well, in silence only. A question in vain is repeated ever later, and nothing before the host's budget allows.
         """
         wait_ns, patience_ns = self._rule.window_ns, self._rule.patience_ns
         if self.held or not patience_ns:  # held: nothing may have asked for an acknowledgement

@@ -56,8 +56,7 @@ def same(packet: Packet, name: str, wanted: object) -> None:
 def kinds(bench: Bench) -> None:
     """First, middle, last; a single packet is an only."""
     for packets in (1, 2, 5):
-        bench.begin()
-        for n, packet in enumerate(sent(bench, packets)):
+        for n, packet in enumerate(sent(bench.begin(), packets)):
             wanted = "WRITE_FIRST" if not n else "WRITE_LAST" if n == packets - 1 else "WRITE_MIDDLE"
             if packet.kind != ("WRITE_ONLY" if packets == 1 else wanted):
                 raise Broken(f"packet {n} of {packets} is {packet.kind}")
@@ -74,8 +73,7 @@ def fields(bench: Bench) -> None:
 def payload(bench: Bench) -> None:
     """The bytes, also of a message that does not fill its last packet."""
     for size in (1, 3, bench.about.pmtu + 5, 4 * bench.about.pmtu):
-        bench.begin()
-        data = bench.post(size=size)
+        data = bench.begin().post(size=size)
         found = b"".join(packet.payload for packet in bench.data(-(-size // bench.about.pmtu)))
         if found != data:
             raise Broken(f"the {len(found)} bytes that came are not the {size} that were written")
@@ -83,8 +81,7 @@ def payload(bench: Bench) -> None:
 
 def asks(bench: Bench) -> None:
     """The last packet of the last write asks for an acknowledgement."""
-    packet = sent(bench.begin(), 3)[-1]
-    if not packet.ask:
+    if not sent(bench.begin(), 3)[-1].ask:
         raise Broken("the last packet does not ask for an acknowledgement")
 
 
