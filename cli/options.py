@@ -42,6 +42,11 @@ def check_workers(workers: int | None) -> None:
         raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {workers})")
 
 
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """`--workers`: how many processes make runs."""
+    parser.add_argument("--workers", type=int, metavar="N", help="runs made at once (one per processor)")
+
+
 def workers_for(asked: int | None, needed_bytes: int, tell: Callable[[str], None]) -> int:
     """So many runs at once: as asked, or one per processor, and no more than this machine's memory holds."""
     from running import estimate

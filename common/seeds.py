@@ -34,6 +34,8 @@ class Purpose(Enum):
     BACKGROUND = auto()  # the faults beside a rehearsed change
     LESSON = auto()  # the fabric and the questions of a lab of the course; for what is drawn
     CHECK = auto()  # what one test of the course draws; for the name of the draw
+    PART = auto()  # the seeds of the parts of a large job; for the part's title
+    DEVICE = auto()  # what a tester sends to a device; for the name of the draw
 
 
 _TEXTS = {
@@ -51,6 +53,8 @@ _TEXTS = {
     Purpose.BACKGROUND: "background {seed}",
     Purpose.LESSON: "{name} {seed}",
     Purpose.CHECK: "course {seed} {name}",
+    Purpose.PART: "part {seed} {name}",
+    Purpose.DEVICE: "device {seed} {name}",
 }
 FAULT_SEEDS = 1 << 32
 SEED_MAX = (1 << 63) - 1

@@ -22,9 +22,16 @@ WITH_TEXT = {
     Purpose.HUNT: "hunt of 7", Purpose.HUNTED_CASE: "hunt 7", Purpose.HUNTED_TOPOLOGY: "hunted topology 7",
     Purpose.HUNTED_FAULT: "hunted fault 7", Purpose.PLACEMENT: "placement 7", Purpose.PATTERN: "permutation 7",
     Purpose.INCIDENT: "incident 7", Purpose.BACKGROUND: "background 7", Purpose.LESSON: "usids plan 7",
-    Purpose.CHECK: "course 7 hunt",
+    Purpose.CHECK: "course 7 hunt", Purpose.PART: "part 7 leaf 3", Purpose.DEVICE: "device 7 hunt 2",
 }  # fmt: skip
-NAMES = {Purpose.HOST: "h3", Purpose.COMPUTE: 2, Purpose.LESSON: "usids plan", Purpose.CHECK: "hunt"}
+NAMES = {
+    Purpose.HOST: "h3",
+    Purpose.COMPUTE: 2,
+    Purpose.LESSON: "usids plan",
+    Purpose.CHECK: "hunt",
+    Purpose.PART: "leaf 3",
+    Purpose.DEVICE: "hunt 2",
+}
 
 
 @pytest.mark.parametrize("purpose", Purpose)

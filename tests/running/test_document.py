@@ -104,7 +104,11 @@ def at(document: dict[str, Any], path: str, value: Any) -> None:
         ("scenario", {}, r"scenario.name is missing; present: nothing"),
         ("choices.source", "", r"choices.source must name a scenario, or scenario must be one"),
         ("choices.source", "nosuch", r"no scenario 'nosuch': valid are smoke, link-flap"),
-        ("choices.reconvergence_s", 0.1, r"choices: --reconvergence: 0 to 60 s, and only with a RoCE transport"),
+        (
+            "choices.reconvergence_s",
+            0.1,
+            r"choices: --reconvergence: 0 to 60 s, and only with a transport that has routing",
+        ),
     ],
 )
 def test_a_wrong_document_is_refused_with_key_rule_and_choices(path: str, value: Any, said: str) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from common.seeds import Purpose, derive
 from conform.nic.device_file import DeviceFile, load
 from endpoint import QPInfo, profile
 from endpoint.mrc import Endpoint
@@ -67,7 +68,10 @@ class Device:
 
     def reset(self) -> None:
         self.nic = Endpoint(
-            profile_of(self.about, list(self.about.evs)), rng=Random(), now_ns=time.monotonic_ns(), **self.settings
+            profile_of(self.about, list(self.about.evs)),
+            rng=Random(derive(time.monotonic_ns(), Purpose.DEVICE)),
+            now_ns=time.monotonic_ns(),
+            **self.settings,
         )
         self.memory, self.source = bytearray(MEMORY_BYTES), bytearray(MEMORY_BYTES)
         self.region = self.nic.register_memory(self.memory)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common import files
+from common.seeds import Purpose, derive
 from judging import Run
 from judging.measures import completions, counters
 from running import Choices, RunSpec
@@ -50,7 +51,7 @@ class PartJob(FarmJob):
 
 def seeds(seed: int, title: str) -> Iterator[int]:
     """The seeds of a class's runs."""
-    rng = Random(f"{seed} {title}")
+    rng = Random(derive(seed, Purpose.PART, title))
     return (rng.getrandbits(31) for _ in count())
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from cli import LONG_S, VIRTUAL, CommandEntry, add, add_json, check_workers, want_compiled, workers_for
+from cli import LONG_S, VIRTUAL, CommandEntry, add, add_json, add_workers, check_workers, want_compiled, workers_for
 from common.seeds import check_seed
 from common.terminal.standard_streams import write_error, write_out
 from scale.job import GROUP_MAX, KINDS, RING, Job
@@ -38,7 +38,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     scale.add_argument("--thin", type=int, metavar="N", help="divide blocks by N (so that parts have 256 NICs or so)")
     scale.add_argument("--exact", action="store_true", help="all of the job in one run, as far as memory goes")
     scale.add_argument("--without-bar", action="store_true", help="answer where no error bar was measured")
-    scale.add_argument("--workers", type=int, metavar="N", help="runs made at once (one per processor)")
+    add_workers(scale)
     add_json(scale)
 
 

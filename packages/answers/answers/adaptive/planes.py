@@ -27,21 +27,24 @@ class PlaneBalance(Selection):
         plane = alike[self._rng.randrange(len(alike))]
         return plane.active[self._rng.randrange(len(plane.active))]
 
-    def on_packet_sent(self, now_ns: int, path: EvPath, size: int) -> None:
+    def _left(self, path: EvPath, size: int) -> None:
         number = path.plane.number
-        self._under_way[number] = self._under_way.get(number, 0) + size
+        self._under_way[number] = self._under_way.get(number, 0) - size
+
+    def on_packet_sent(self, now_ns: int, path: EvPath, size: int) -> None:
+        self._left(path, -size)
 
     def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int | None, marked: bool) -> None:
-        self._under_way[path.plane.number] -= size
+        self._left(path, size)
 
     def on_packet_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:
-        self._under_way[path.plane.number] -= size
+        self._left(path, size)
 
     def on_packet_lost(self, now_ns: int, path: EvPath, size: int, proved: bool) -> None:
-        self._under_way[path.plane.number] -= size
+        self._left(path, size)
 
     def on_packet_withdrawn(self, now_ns: int, path: EvPath, size: int) -> None:
-        self._under_way[path.plane.number] -= size
+        self._left(path, size)
 
 
 class PlaneContext:

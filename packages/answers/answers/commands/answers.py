@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli import LONG_S, add, add_runs, check_workers, handing_over, want_compiled, workers_for
+from cli import LONG_S, add, add_runs, add_workers, check_workers, handing_over, want_compiled, workers_for
 from common.terminal.printable import path_line, printable_text
 from common.terminal.standard_streams import write_error, write_out
 
@@ -32,7 +32,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--seeds", type=int, metavar="N", help=f"1 to N ({SEEDS}; with --short {SHORT_SEEDS})")
     parser.add_argument("--short", action="store_true", help=f"one seed on plan {SHORT_PLAN}: shows that all runs")
     parser.add_argument("--plan", default="", metavar="PLAN", help="another plan than lab")
-    parser.add_argument("--workers", type=int, metavar="N", help="runs made at once (one per processor)")
+    add_workers(parser)
     parser.add_argument("--no-replays", action="store_true", help="do not make the worst runs again")
     add_runs(parser, "results and the page are")
     parser.add_argument("--plain", action="store_true", help="print lines instead of a live table")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from pathlib import Path
 
 from cli import hand_over
+from common.outcome import error_line
+from common.scratch import Scratch
 from common.terminal.standard_streams import write_error, write_out
 from conform import result, rule
 from conform.bundle import Bundle
 from conform.library.again import OUTPUT
 from conform.library.cases import Library, LibraryError, judged
+from conform.options import add_options
 from running.sdk import INCLUDE
 
 
@@ -27,11 +29,8 @@ def register(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument(
         "--patience", type=int, default=10, metavar="S", help="wait so long for a completion (default: 10)"
     )
-    parser.add_argument("--group", choices=("basic", "all"), default="all", help="the rules to try (default: all)")
-    parser.add_argument("--only", action="append", default=[], metavar="RULE", help="rules whose id begins so")
     parser.add_argument("--seed", type=int, default=1, help="decides lengths, places and bytes (default: 1)")
-    parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from this one on (default: 1)")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="write the evidence here")
+    add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -42,11 +41,11 @@ def run(options: argparse.Namespace) -> int:
         return 2
     try:
         rules = rule.chosen(rule.load(["library"]), options.group, options.only)
-        with tempfile.TemporaryDirectory(prefix="conform-") as folder:
-            library = Library(options.lib, [names[0], names[-1]], Path(folder), options.patience, options.include)
+        with Scratch("mrclab-conform-") as folder:
+            library = Library(options.lib, [names[0], names[-1]], folder, options.patience, options.include)
             return _try(options, library, rules)
     except (LibraryError, rule.RuleError, OSError) as error:
-        write_error(f"conform library: {error}")
+        write_error(f"conform library: {error_line(error)}")
         return 2
 
 

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Protocol
 
+from common.outcome import error_line
 from common.unix_socket import connected
 from conform.nic.device_file import Control
 from conform.nic.link import Link
@@ -52,7 +53,7 @@ class Lines:
         try:
             os.write(self._writing, line.encode() + b"\n")
         except OSError as error:
-            raise ControlError(f"the device takes no request: {error}") from None
+            raise ControlError(f"the device takes no request: {error_line(error)}") from None
         while b"\n" not in self._held:
             wait_s = until - time.monotonic()
             ready = select.select([self._reading, *(link.files() if link else ())], [], [], max(wait_s, 0))[0]
@@ -65,7 +66,7 @@ class Lines:
             try:
                 found = os.read(self._reading, LINE_BYTES_MAX)
             except OSError as error:
-                raise ControlError(f"the device's answers cannot be read: {error}") from None
+                raise ControlError(f"the device's answers cannot be read: {error_line(error)}") from None
             if not found or len(self._held) > LINE_BYTES_MAX:
                 raise ControlError(f"the device ended, or answered more than a line, at {word!r}")
             self._held += found
@@ -80,7 +81,7 @@ class CommandChannel(Lines):
         try:
             self._process = subprocess.Popen(control.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError as error:
-            raise ControlError(f"the control command cannot be started: {error}") from None
+            raise ControlError(f"the control command cannot be started: {error_line(error)}") from None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         super().__init__(self._process.stdout.fileno(), self._process.stdin.fileno(), control.answer_s)
@@ -109,7 +110,7 @@ class SocketChannel(Lines):
                 host, _, port = control.tcp.rpartition(":")
                 self._socket = socket.create_connection((host.strip("[]"), int(port)), control.answer_s)
         except (OSError, ValueError) as error:
-            raise ControlError(f"no device listens at {control.unix or control.tcp}: {error}") from None
+            raise ControlError(f"no device listens at {control.unix or control.tcp}: {error_line(error)}") from None
         self._socket.settimeout(None)
         super().__init__(self._socket.fileno(), self._socket.fileno(), control.answer_s)
 

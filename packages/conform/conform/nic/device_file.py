@@ -6,13 +6,13 @@ Everything has a default but `[control]`, so that a small file is enough; `docs/
 from __future__ import annotations
 
 import shlex
-import tomllib
 from dataclasses import dataclass, field, fields
 from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any, TypeVar
 
 from common import plain_file
+from common.fields import parse_toml
 
 DSCP = {"no_trim": 0, "trimmable": 10, "trimmable_retransmit": 12, "trimmed": 20, "trimmed_lasthop": 22, "control": 46}
 
@@ -103,10 +103,7 @@ def load(path: Path) -> DeviceFile:
 
 def parse(text: str) -> DeviceFile:
     """The same of its text."""
-    try:
-        data: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise DeviceFileError(f"a device file must be TOML: {error}") from None
+    data = parse_toml(text, "the device file", DeviceFileError)
     if "control" not in data:
         raise DeviceFileError("a device file must have [control] with one of command, unix, tcp")
     control = data["control"]

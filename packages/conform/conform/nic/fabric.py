@@ -384,7 +384,7 @@ def lost_ev(bench: Bench) -> None:
     """The EV of a packet that was lost and not trimmed is left at once."""
     ev = lost(bench)
     bench.settle()
-    for packet in sending.stream(bench, 12, 16, 2):
+    for packet in sending.stream(bench, 12, 64, 2):
         if packet.ev == ev:
             raise Broken(f"{packet} takes EV {ev:#x}, on which a packet was lost")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from common.seeds import Purpose, derive
 from conform import capture, result
 from conform.nic import hunting
 from conform.nic.bench import Bench
@@ -43,7 +44,7 @@ class Tester:
             return
         session = Session(self.link, self.control)
         try:
-            Bench(self.about, session, Random(0)).begin().probe_ev()
+            Bench(self.about, session, Random(derive(0, Purpose.DEVICE))).begin().probe_ev()
         except (Broken, NotReachable):
             self.about = replace(self.about, ev_probe=False)
 
@@ -99,7 +100,7 @@ class Hunt:
         until = time.monotonic() + seconds
         while time.monotonic() < until and len(self.results) < len(self.rules) and not self.tester.silent:
             self.trials += 1
-            schedule = hunting.drawn(Random(f"{self.tester.seed} {self.trials}"))
+            schedule = hunting.drawn(Random(derive(self.tester.seed, Purpose.DEVICE, self.trials)))
             for rule in self._breaks(schedule):
                 self._shrink(rule, schedule)
         for rule in self.rules:
@@ -122,7 +123,7 @@ class Hunt:
         return [rule for rule in kept if hunting.broken(rule.functions()[0], trial)]
 
     def _bench(self) -> Bench:
-        chance = Random(f"{self.tester.seed} hunt {self.trials}")
+        chance = Random(derive(self.tester.seed, Purpose.DEVICE, f"hunt {self.trials}"))
         return Bench(self.tester.about, Session(self.tester.link, self.tester.control), chance)
 
     def _shrink(self, rule: Rule, schedule: hunting.Schedule) -> None:
@@ -151,7 +152,7 @@ class Hunt:
 
 def hunted_again(rule: Rule, about: DeviceFile, seed: int, number: int, schedule: str, data: bytes) -> Result:
     """The result of a hunt's rule from the capture of its shortest schedule."""
-    bench = Bench(about, Replay(capture.unpacked(data)), Random(f"{seed} hunt {number}"))
+    bench = Bench(about, Replay(capture.unpacked(data)), Random(derive(seed, Purpose.DEVICE, f"hunt {number}")))
     why = hunting.broken(rule.functions()[0], hunting.play(bench, hunting.read(schedule)))
     return Result(rule.id, FAIL if why else PASS, why)
 
@@ -162,7 +163,7 @@ def names(about: DeviceFile) -> list[str]:
 
 
 def chance(seed: int, rule: Rule, number: int) -> Random:
-    return Random(f"{seed} {rule.id} {number}")
+    return Random(derive(seed, Purpose.DEVICE, f"{rule.id} {number}"))
 
 
 def file_name(rule: Rule, number: int) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
+from common.seeds import Purpose, derive
 from conform.capture import Event
 from conform.switch.device import DeviceError, SwitchDevice
 from conform.switch.findings import Arrival, Findings
@@ -61,7 +62,7 @@ class Bench:
         seed: int,
         events: Sequence[Event] | None = None,
     ) -> None:
-        self.device, self.dice = device, Random(seed)
+        self.device, self.dice = device, Random(derive(seed, Purpose.DEVICE))
         self.judge, self.same, self.choice, self.unreachable = found.judge, found.same, found.choice, found.unreachable
         self.plan = fabric(device.about.rate_bps)
         self.refs: dict[int, PortRef] = {ref.port: ref for ref in ports(self.plan, self.plan.switch_node(NODE))}

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from cli import hand_over
 from common import fields
+from common.outcome import error_line
 from common.terminal.standard_streams import write_error, write_out
 from conform import capture, result, rule
 from conform.bundle import Bundle
+from conform.options import add_options
 from conform.switch.device import DeviceError, SwitchDevice, read_device
 
 FORMS = ("text", "linux", "p4runtime")
@@ -22,11 +24,8 @@ def register(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--ports", required=True, metavar="IF,IF,IF,IF", help="interfaces wired to ports 1 to 4")
     parser.add_argument("--device", type=Path, metavar="FILE", help="what the switch can do, as TOML")
     parser.add_argument("--print", choices=FORMS, dest="form", help="print the tables that the switch must hold")
-    parser.add_argument("--group", choices=("basic", "all"), default="all", help="the rules to try (default: all)")
-    parser.add_argument("--only", action="append", default=[], metavar="RULE", help="rules whose id begins so")
     parser.add_argument("--seed", type=int, default=1, help="decides addresses, sizes and payload (default: 1)")
-    parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from this one on (default: 1)")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="write the evidence here")
+    add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -46,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
             fill(device)
         return _examine(options, interfaces, device)
     except (DeviceError, rule.RuleError, OSError) as error:
-        write_error(f"conform switch: {error}")
+        write_error(f"conform switch: {error_line(error)}")
         return 2
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from common import fields, plain_file
+from common.outcome import error_line
 from common.records import Frozen
 
 COMMAND_S = 300
@@ -66,7 +67,7 @@ def _said(command: str) -> str:
     try:
         done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False, timeout=COMMAND_S)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise DeviceError(f"the command {command!r} of the device's file: {error}") from error
+        raise DeviceError(f"the command {command!r} of the device's file: {error_line(error)}") from error
     if done.returncode:
         raise DeviceError(
             f"the command {command!r} of the device's file ended with {done.returncode}: {done.stderr[-300:]}"

@@ -8,7 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli import LONG_S, add, add_json, add_runs, check_workers, handing_over, need_root, want_compiled, workers_for
+from cli import (
+    LONG_S,
+    add,
+    add_json,
+    add_runs,
+    add_workers,
+    check_workers,
+    handing_over,
+    need_root,
+    want_compiled,
+    workers_for,
+)
 from common.plain_file import followed
 from common.terminal.standard_streams import write_error, write_out
 from operations.rehearsal.change import Planned, read
@@ -37,7 +48,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     rehearse.add_argument(
         "--world", choices=("emulated", "simulated"), default="simulated", help="real links or virtual time (simulated)"
     )
-    rehearse.add_argument("--workers", type=int, metavar="N", help="runs made at once (one per processor)")
+    add_workers(rehearse)
     add_runs(rehearse)
     add_json(rehearse)
 
