@@ -259,10 +259,10 @@ class Bench:
         if self.seen and self.seen[-1].t_ns - since_ns > (timers.unit_ns << timers.timeout) // 2:
             raise TooSlow("too slow: the device's timer may have run out meanwhile")
 
-    def drain(self) -> None:
-        """Take what has come already."""
+    def drain(self, until_ns: int) -> None:
+        """Take what comes until then."""
         for _ in range(FRAMES_MAX):
-            if self.take(self.session.clock_ns()) is None:
+            if self.take(until_ns) is None:
                 return
 
     def expect(self, kind: str, why: str, where: Where = lambda _: True, wait_ms: int | None = None) -> Packet:
@@ -305,10 +305,7 @@ class Bench:
         if self.about.ev_probe:
             self.probe_ev()
             self.probe_ev()
-        until = self.session.clock_ns() + wait_ms * 1_000_000
-        for _ in range(FRAMES_MAX):
-            if self.take(until) is None:
-                return
+        self.drain(self.session.clock_ns() + wait_ms * 1_000_000)
 
     def probe_ev(self, ev: int | None = None) -> Packet:
         """The answer to an EV probe."""
