@@ -36,6 +36,18 @@ class Choice(Verdict):
     outcome = CHOICE
 
 
+def must(right: object, words: str) -> None:
+    """Raise `Broken` with these words unless this is right."""
+    if not right:
+        raise Broken(words)
+
+
+def none(found: Sequence[object], words: str) -> None:
+    """Raise `Broken` if there is one of these, named before the words."""
+    if found:
+        raise Broken(f"{found[0]} {words}")
+
+
 @dataclass(slots=True)
 class Result:
     """The outcome of a rule."""

@@ -12,7 +12,7 @@ from conform.nic.control import values
 from conform.nic.device_file import DeviceFile
 from conform.nic.frames import ASK, PSN, Builder, Packet, taken_apart
 from conform.nic.session import Replay, Session
-from conform.result import Broken, NotReachable
+from conform.result import Broken, NotReachable, must, none
 
 POLL_NS = 10_000_000
 FRAMES_MAX = 2000
@@ -39,11 +39,6 @@ def copied(psn: int) -> Where:
 def answered(number: int) -> Where:
     """Whether an endpoint response answers this request."""
     return lambda packet: packet.psn & 0xFFFF == number
-
-
-def probed(number: int) -> Where:
-    """Whether a SACK answers this probe."""
-    return lambda packet: packet.probe and packet.probe_id == number
 
 
 @dataclass(slots=True)
@@ -180,6 +175,16 @@ class Bench:
             self.take(self.session.clock_ns() + POLL_NS)
         return ""
 
+    def completes(self, wanted: str = "1:success") -> None:
+        """Expect this as the next completion."""
+        found = self.completion()
+        must(found == wanted, f"the completion is {found or 'missing'}, not {wanted}")
+
+    def incomplete(self, why: str) -> None:
+        """Expect no completion until the device has settled."""
+        self.settle()
+        none(self.completions(), f"came: {why}")
+
     # --- frames out ---------------------------------------------------------------------------------------------
 
     def send(self, data: bytes, ev: int, note: str) -> None:
@@ -220,10 +225,17 @@ class Bench:
         body = self.to.write(kind, psn, at, payload, total, **fields)
         return self.to.seal(body, ev, dscp, marked=marked, udp_port=udp_port, bare=bare)
 
-    def put(self, message: Message, n: int = 0, *, ev: int | None = None, note: str = "", **changes: Any) -> None:
-        """Send packet `n` of a message."""
+    def put(self, message: Message, *packets: int, ev: int | None = None, note: str = "", **changes: Any) -> None:
+        """Send these packets of a message; without any, the first."""
         ev = self.evs[0] if ev is None else ev
-        self.send(self.frame(message, n, ev=ev, **changes), ev, note or f"packet {n} of {message.count}")
+        for n in packets or (0,):
+            self.send(self.frame(message, n, ev=ev, **changes), ev, note or f"packet {n} of {message.count}")
+
+    def put_all(self, packets: int = 1, *, size: int | None = None, imm: int | None = None) -> Message:
+        """A new write to the device, of which all packets are sent in order."""
+        message = self.message(packets, size=size, imm=imm)
+        self.put(message, *range(message.count))
+        return message
 
     def put_trimmed(
         self, message: Message, n: int = 0, *, ev: int | None = None, lasthop: bool = False, lengths: bool = False,
@@ -233,6 +245,21 @@ class Bench:
         ev = self.evs[0] if ev is None else ev
         cut = frames.trimmed(self.frame(message, n, ev=ev, **changes), self.about, lasthop, lengths)
         self.send(cut, ev, f"packet {n} of {message.count}, trimmed")
+
+    def put_probe(self, psn: int, number: int, ev: int | None = None, *, marked: bool = False) -> None:
+        """Send a reliability probe."""
+        ev = self.evs[0] if ev is None else ev
+        self.send(self.to.seal(self.to.probe(psn, number), ev, "trimmable", marked=marked), ev, "reliability probe")
+
+    def probe(self, psn: int, number: int, ev: int | None = None, *, marked: bool = False) -> Packet:
+        """The answer to a reliability probe."""
+        self.put_probe(psn, number, ev, marked=marked)
+        return self.expect("SACK", "the probe is answered", lambda p: p.probe and p.probe_id == number)
+
+    def refuse(self, packet: Packet, reason: int = frames.TRIMMED) -> Packet:
+        """Refuse a packet with a NACK; returns its copy."""
+        self.control(self.to.nack(packet.psn, reason, packet.ev), "NACK", packet.ev)
+        return self.expect_data("the packet was refused", copied(packet.psn))
 
     # --- frames in ----------------------------------------------------------------------------------------------
 
@@ -267,19 +294,26 @@ class Bench:
 
     def expect(self, kind: str, why: str, where: Where = lambda _: True, wait_ms: int | None = None) -> Packet:
         """The first unread frame of this kind. Raises `Broken` if none comes in time."""
+        return self._expect((kind,), kind, why, where, wait_ms)
+
+    def expect_data(self, why: str, where: Where = lambda _: True, wait_ms: int | None = None) -> Packet:
+        """The first unread packet of a write."""
+        return self._expect(frames.WRITES, "data packet", why, where, wait_ms)
+
+    def _expect(self, kinds: tuple[str, ...], name: str, why: str, where: Where, wait_ms: int | None) -> Packet:
         wait_ms = wait_ms or self.about.answer_ms
         until = self.session.clock_ns() + wait_ms * 1_000_000
         looked = 0
         for _ in range(FRAMES_MAX):
             for packet in self.unread[looked:]:
-                if packet.kind == kind and self.ours(packet) and where(packet):
+                if packet.kind in kinds and self.ours(packet) and where(packet):
                     self.unread.remove(packet)
                     return packet
             looked = len(self.unread)
             if self.take(until) is None:
                 break
         came = ", ".join(str(one) for one in self.unread[-6:]) or "nothing"
-        raise Broken(f"no {kind} within {wait_ms} ms: {why} (came: {came})")
+        raise Broken(f"no {name} within {wait_ms} ms: {why} (came: {came})")
 
     def ours(self, packet: Packet) -> bool:
         """Whether a frame is of this test's queue pair, or of none."""
@@ -292,9 +326,7 @@ class Bench:
     def never(self, why: str, *kinds: str, where: Where = lambda _: True) -> None:
         """Raises `Broken` if a frame of these kinds has come, or comes until the device has settled."""
         self.settle()
-        for packet in self.of(*kinds):
-            if where(packet):
-                raise Broken(f"{packet} came: {why}")
+        none([packet for packet in self.of(*kinds) if where(packet)], f"came: {why}")
 
     def settle(self) -> None:
         """Wait until the device has dealt with all that was sent: two EV probes are answered after it.
@@ -329,25 +361,11 @@ class Bench:
 
     def data(self, packets: int, why: str = "the device sends its write") -> list[Packet]:
         """Packets of the device's write, by PSN, each once."""
-        found: dict[int, Packet] = {}
-        for n in range(packets):
-            psn = self.psn + n & PSN
-            found[n] = self.expect_data(why, first(psn))
-        return [found[n] for n in range(packets)]
+        return [self.expect_data(why, first(self.psn + n & PSN)) for n in range(packets)]
 
-    def expect_data(self, why: str, where: Where = lambda _: True, wait_ms: int | None = None) -> Packet:
-        """The first unread packet of a write."""
-        wait_ms = wait_ms or self.about.answer_ms
-        until = self.session.clock_ns() + wait_ms * 1_000_000
-        for _ in range(FRAMES_MAX):
-            for packet in self.of(*frames.WRITES):
-                if where(packet):
-                    self.unread.remove(packet)
-                    return packet
-            if self.take(until) is None:
-                break
-        came = ", ".join(str(one) for one in self.unread[-6:]) or "nothing"
-        raise Broken(f"no data packet within {wait_ms} ms: {why} (came: {came})")
+    def copies(self, where: Where = lambda _: True) -> list[Packet]:
+        """Unread packets of the device's write that were sent again."""
+        return [one for one in self.of(*frames.WRITES) if one.again and where(one)]
 
     def acknowledge(self, cack: int, msn: int, *, ev: int | None = None, mark: int = 0) -> None:
         """Tell the device that everything through `cack` has arrived, and `msn` messages are complete."""

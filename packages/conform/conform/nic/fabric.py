@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 from conform.nic import frames, sending
-from conform.nic.bench import PORT_STATUS, Bench, Message, answered, copied, equal, probed
+from conform.nic.bench import PORT_STATUS, Bench, Message, answered, copied, equal
 from conform.nic.device_file import DeviceFile
-from conform.nic.frames import AGAIN, PSN, TRIMMED, TRIMMED_LASTHOP
-from conform.nic.receiving import whole
-from conform.result import Broken, Choice, NotReachable
+from conform.nic.frames import AGAIN, PSN, TRIMMED, TRIMMED_LASTHOP, Packet
+from conform.nic.receiving import flipped, nothing, whole
+from conform.result import Broken, Choice, NotReachable, must, none
 
 ROUNDS = 4
 
@@ -19,10 +20,8 @@ ROUNDS = 4
 def nacked(bench: Bench, message: Message, n: int, reason: int, ev: int) -> None:
     psn = message.first + n & PSN
     found = bench.expect("NACK", f"packet {n} arrived trimmed", lambda p: p.nack_psn == psn)
-    if found.reason != reason:
-        raise Broken(f"the NACK's reason is {found.reason:#x}, not {reason:#x}")
-    if found.entropy != ev:
-        raise Broken(f"the NACK of a packet on EV {ev:#x} has EV {found.entropy:#x}")
+    must(found.reason == reason, f"the NACK's reason is {found.reason:#x}, not {reason:#x}")
+    must(found.entropy == ev, f"the NACK of a packet on EV {ev:#x} has EV {found.entropy:#x}")
 
 
 def trimmed(bench: Bench, lasthop: bool = False, lengths: bool = False, bare: bool = False) -> None:
@@ -36,22 +35,10 @@ def trimmed(bench: Bench, lasthop: bool = False, lengths: bool = False, bare: bo
     bench.holds(message, [])
 
 
-def trimmed_lasthop(bench: Bench) -> None:
-    trimmed(bench, lasthop=True)
-
-
-def trimmed_lengths(bench: Bench) -> None:
-    """A switch that corrects the outermost length."""
-    trimmed(bench, lengths=True)
-
-
-def trimmed_bare(bench: Bench) -> None:
-    """A trimmed packet without an outer header."""
-    trimmed(bench, bare=True)
-
-
-def trimmed_bare_lengths(bench: Bench) -> None:
-    trimmed(bench, bare=True, lengths=True)
+trimmed_lasthop = partial(trimmed, lasthop=True)
+trimmed_lengths = partial(trimmed, lengths=True)
+trimmed_bare = partial(trimmed, bare=True)
+trimmed_bare_lengths = partial(trimmed, bare=True, lengths=True)
 
 
 def trimmed_then_whole(bench: Bench) -> None:
@@ -102,9 +89,7 @@ def trimmed_control(bench: Bench) -> None:
     for body in (bench.to.sack(bench.psn + 2 & PSN), bench.to.acknowledge(bench.psn + 2 & PSN, 1)):
         data = bench.to.seal(body, bench.evs[0], "control")
         bench.send(frames.with_dscp(data, bench.about.dscp["trimmed"])[:-8], bench.evs[0], "a cut acknowledgement")
-    bench.settle()
-    if early := bench.completions():
-        raise Broken(f"{early[0]} came by an acknowledgement that was cut")
+    bench.incomplete("the acknowledgement was cut")
 
 
 def trimmed_no_ack(bench: Bench) -> None:
@@ -128,8 +113,7 @@ def each_trimmed(bench: Bench) -> str:
 def whole_trimmed_class(bench: Bench) -> None:
     """A packet that a switch would have cut, but that fits, is placed."""
     message = bench.begin().message(size=8)
-    data = frames.with_dscp(bench.frame(message, 0), bench.about.dscp["trimmed"])
-    bench.send(data, bench.evs[0], "a short packet in the class of trimmed packets")
+    bench.put(message, dscp="trimmed", note="a short packet in the class of trimmed packets")
     whole(bench, message)
 
 
@@ -140,8 +124,8 @@ def marked(bench: Bench) -> None:
         message = bench.message(2)
         bench.put(message, 0, ev=ev, marked=True, flags=0)
         found = bench.expect("SACK", "the packet is marked", equal("cack", message.first))
-        if (found.mark, found.entropy) != (1, ev):
-            raise Broken(f"the SACK of a marked packet on EV {ev:#x} has mark {found.mark} and EV {found.entropy:#x}")
+        mark, entropy = found.mark, found.entropy
+        must((mark, entropy) == (1, ev), f"the SACK of a mark on EV {ev:#x} has mark {mark} and EV {entropy:#x}")
         bench.put(message, 1)
         bench.settle()
         bench.unread.clear()
@@ -149,56 +133,46 @@ def marked(bench: Bench) -> None:
 
 def marked_probe(bench: Bench) -> None:
     """A mark on a probe comes back in its answer."""
-    bench.begin()
-    body = bench.to.probe(bench.peer_psn, 77)
-    bench.send(bench.to.seal(body, bench.evs[0], "trimmable", marked=True), bench.evs[0], "a marked probe")
-    found = bench.expect("SACK", "the probe is answered", probed(77))
-    if found.mark != 1:
-        raise Broken(f"the answer to a marked probe has the mark {found.mark}")
+    found = bench.begin().probe(bench.peer_psn, 77, marked=True).mark
+    must(found == 1, f"the answer to a marked probe has the mark {found}")
 
 
-def rewritten(bench: Bench, change: Callable[[bytes, DeviceFile], bytes], why: str, kept: bool) -> None:
-    """A frame that the fabric has changed, and that must be placed, or dropped."""
-    message = bench.begin().message()
-    bench.send(change(bench.frame(message, 0), bench.about), bench.evs[0], why)
-    if kept:
-        whole(bench, message)
-    else:
-        bench.never(why, "SACK", "NACK", "ACKNOWLEDGE")
-        bench.holds(message, [])
+def rewritten(
+    change: Callable[[bytes, DeviceFile], bytes], why: str, *, kept: bool, outer: bool = False
+) -> Callable[[Bench], None]:
+    """A test of a frame that the fabric has changed, and that must be placed, or dropped."""
+
+    def test(bench: Bench) -> None:
+        if outer and bench.about.encapsulation == "none":
+            raise NotReachable("the device file says that there is no outer header")
+        message = bench.begin().message()
+        bench.send(change(bench.frame(message, 0), bench.about), bench.evs[0], why)
+        if kept:
+            whole(bench, message)
+        else:
+            nothing(bench, message, why)
+
+    return test
 
 
-def last_hop(bench: Bench) -> None:
-    """The outer hop limit may have run down to 1."""
-    rewritten(bench, lambda data, _: data[:21] + b"\x01" + data[22:], "an outer hop limit of 1", True)
-
-
-def relabelled(bench: Bench) -> None:
-    """The outer flow label may have been changed."""
-    rewritten(bench, lambda data, _: data[:15] + bytes([data[15] & 0xF0 | 5, 1, 2]) + data[18:], "another label", True)
-
-
-def foreign_usid(bench: Bench) -> None:
-    """A frame to another NIC's uSID."""
-    if bench.about.encapsulation == "none":
-        raise NotReachable("the device file says that there is no outer header")
-    rewritten(bench, lambda data, _: data[:42] + b"\x0b\xad" + data[44:], "the outer destination is another NIC", False)
-
-
-def foreign_address(bench: Bench) -> None:
-    """A frame to another NIC's address."""
-
-    def change(data: bytes, about: DeviceFile) -> bytes:
-        at = frames.ipv6_headers(data)[-1] + 24
-        return data[: at + 15] + bytes([data[at + 15] ^ 0x40]) + data[at + 16 :]
-
-    rewritten(bench, change, "the inner destination is another NIC", False)
+last_hop = rewritten(lambda data, _: data[:21] + b"\x01" + data[22:], "an outer hop limit of 1", kept=True)
+relabelled = rewritten(
+    lambda data, _: data[:15] + bytes([data[15] & 0xF0 | 5, 1, 2]) + data[18:], "another outer flow label", kept=True
+)
+foreign_usid = rewritten(
+    lambda data, _: data[:42] + b"\x0b\xad" + data[44:], "the outer destination is another NIC", kept=False, outer=True
+)
+foreign_address = rewritten(
+    lambda data, _: flipped(data, frames.ipv6_headers(data)[-1] + 39),
+    "the inner destination is another NIC",
+    kept=False,
+)
 
 
 def bare(bench: Bench) -> None:
     """A frame without an outer header."""
     message = bench.begin().message()
-    bench.put(message, 0, bare=True)
+    bench.put(message, bare=True)
     bench.settle()
     raise Choice(f"a write without an outer header is {'placed' if bench.of('SACK') else 'dropped'}")
 
@@ -224,8 +198,7 @@ def ev_probe(bench: Bench) -> None:
         number = bench.rng.randrange(0x10000)
         bench.control(frames.request(1, number, 3, 0x1234 + n), "EV probe", ev)
         found = bench.expect("ENDPOINT_RESPONSE", "an EV probe", answered(number))
-        if (found.op, found.stamp) != (1, 0x1234 + n):
-            raise Broken(f"the answer has op {found.op} and timestamp {found.stamp:#x}, not 1 and {0x1234 + n:#x}")
+        sending.same(found, op=1, stamp=0x1234 + n)
 
 
 def ev_probe_way(bench: Bench) -> str:
@@ -235,18 +208,19 @@ def ev_probe_way(bench: Bench) -> str:
     raise Choice(f"{same} of {len(bench.evs)} answers to EV probes come on the probe's EV")
 
 
-def operation_qp(bench: Bench) -> None:
-    """An endpoint request to another queue pair is dropped."""
-    bench.begin()
-    bench.control(frames.request(1, 0x4242, 3, 1, qpn=bench.to.qpn), "an EV probe to a connection's queue pair")
-    bench.never("endpoint requests go to queue pair 2", "ENDPOINT_RESPONSE", where=lambda p: p.psn & 0xFFFF == 0x4242)
+def unanswered(why: str, op: int = 1, foreign: bool = False) -> Callable[[Bench], None]:
+    """A test that an endpoint request is dropped, because of its operation or because of its queue pair."""
+
+    def test(bench: Bench) -> None:
+        qpn = bench.begin().to.qpn if foreign else frames.ENDPOINT_QPN
+        bench.control(frames.request(op, 0x4242, 3, 1, qpn=qpn), f"an endpoint request: {why}")
+        bench.never(why, "ENDPOINT_RESPONSE", where=answered(0x4242))
+
+    return test
 
 
-def unknown_operation(bench: Bench) -> None:
-    """An operation that MRC does not have."""
-    bench.begin()
-    bench.control(frames.request(3, 0x4343, 3, 1), "an endpoint request with operation 3")
-    bench.never("MRC has no operation 3", "ENDPOINT_RESPONSE", where=lambda p: p.psn & 0xFFFF == 0x4343)
+operation_qp = unanswered("endpoint requests go to queue pair 2", foreign=True)
+unknown_operation = unanswered("MRC has no operation 3", op=3)
 
 
 def status(bench: Bench, mask: int) -> None:
@@ -254,9 +228,8 @@ def status(bench: Bench, mask: int) -> None:
     bench.status_id = getattr(bench, "status_id", 100) + 1  # type: ignore[attr-defined]
     number: int = bench.status_id  # type: ignore[attr-defined]
     bench.control(frames.request(PORT_STATUS, number, mask, 0x77), "port status update", bench.fence_ev)
-    found = bench.expect("ENDPOINT_RESPONSE", "a port status update", lambda p: p.psn & 0xFFFF == number)
-    if (found.op, found.stamp) != (PORT_STATUS, 0x77):
-        raise Broken(f"the answer has op {found.op} and timestamp {found.stamp:#x}, not 0 and 0x77")
+    found = bench.expect("ENDPOINT_RESPONSE", "a port status update", answered(number))
+    sending.same(found, op=PORT_STATUS, stamp=0x77)
 
 
 def port_status(bench: Bench) -> None:
@@ -273,9 +246,7 @@ def port_down(bench: Bench) -> None:
     """No data to a port that the peer has said is down."""
     two_ports(bench)
     status(bench.begin(), 1)
-    for packet in sending.sent(bench, 16):
-        if packet.port != 1:
-            raise Broken(f"{packet} leaves by port {packet.port}, and the peer's is down")
+    none([packet for packet in sending.sent(bench, 16) if packet.port != 1], "leaves by port 2, and the peer's is down")
 
 
 def port_up(bench: Bench) -> None:
@@ -284,8 +255,7 @@ def port_up(bench: Bench) -> None:
     status(bench.begin(), 1)
     status(bench, 3)
     ports = {packet.port for packet in sending.sent(bench, 16)}
-    if ports != {1, 2}:
-        raise Broken(f"16 packets use the ports {ports}, and both are up")
+    must(ports == {1, 2}, f"16 packets use the ports {ports}, and both are up")
 
 
 def own_port(bench: Bench) -> None:
@@ -295,11 +265,8 @@ def own_port(bench: Bench) -> None:
     bench.ask("port number=2 up=0")
     found = bench.expect("ENDPOINT_REQUEST", "a port is down", lambda p: p.op == PORT_STATUS)
     try:
-        if found.mask & 3 != 1:
-            raise Broken(f"the port status mask is {found.mask:#x} with port 2 down")
-        for packet in sending.sent(bench, 8):
-            if packet.port != 1:
-                raise Broken(f"{packet} leaves by port {packet.port}, which is down")
+        must(found.mask & 3 == 1, f"the port status mask is {found.mask:#x} with port 2 down")
+        none([packet for packet in sending.sent(bench, 8) if packet.port != 1], "leaves by port 2, which is down")
     finally:
         bench.ask("port number=2 up=1")
 
@@ -308,19 +275,21 @@ def rotation(bench: Bench) -> None:
     """Packets that follow each other take different EVs; where one rotation ends and the next begins, two may agree."""
     found = sending.sent(bench.begin(), 16)
     alike = sum(before.ev == after.ev for before, after in pairwise(found))
-    if alike > 16 // min(8, len(bench.evs)):
-        raise Broken(f"{alike} of 15 packets take the EV of the packet before")
+    must(alike <= 16 // min(8, len(bench.evs)), f"{alike} of 15 packets take the EV of the packet before")
 
 
 def all_evs(bench: Bench) -> None:
     """All EVs are used, and all planes alike."""
     found = sending.sent(bench.begin(), 8 * len(bench.evs))
     unused = set(bench.evs) - {packet.ev for packet in found}
-    if unused:
-        raise Broken(f"{len(found)} packets do not use the EVs {', '.join(map(hex, sorted(unused)))}")
+    must(not unused, f"{len(found)} packets do not use the EVs {', '.join(map(hex, sorted(unused)))}")
     by_port = [sum(packet.port == port for packet in found) for port in range(1, bench.about.ports + 1)]
-    if max(by_port) > 1.5 * min(by_port):
-        raise Broken(f"{len(found)} packets use the ports {by_port} times")
+    must(max(by_port) <= 1.5 * min(by_port), f"{len(found)} packets use the ports {by_port} times")
+
+
+def unused(packets: list[Packet], ev: int, why: str) -> None:
+    """Expect that none of these packets takes an EV."""
+    none([packet for packet in packets if packet.ev == ev], f"takes EV {ev:#x}, {why}")
 
 
 def skipped(bench: Bench) -> None:
@@ -334,8 +303,7 @@ def skipped(bench: Bench) -> None:
     for number in range(1, 2 * ROUNDS + 1):
         found = sending.stream(bench, sent, 1 if good else 4 * len(bench.evs), number)
         sent += len(found)
-        if good and found[0].ev not in good:
-            raise Broken(f"{found[0]} takes EV {found[0].ev:#x}, which was to be skipped once")
+        must(not good or found[0].ev in good, f"{found[0]} takes EV {found[0].ev:#x}, which was to be skipped once")
         good = [] if good else [bench.rng.choice(evs) for evs in by_port.values()]
         for ev in bench.evs if good else ():
             if ev not in good:
@@ -351,9 +319,7 @@ def always_skipped(bench: Bench) -> None:
     bench.acknowledge(bench.psn + 7 & PSN, 1, ev=ev, mark=2)
     bench.settle()
     bench.dead_evs.add(ev)
-    for packet in sending.stream(bench, 8, 4 * len(bench.evs), 2):
-        if packet.ev == ev:
-            raise Broken(f"{packet} takes EV {ev:#x}, which was to be skipped always")
+    unused(sending.stream(bench, 8, 4 * len(bench.evs), 2), ev, "which was to be skipped always")
 
 
 def lost(bench: Bench) -> int:
@@ -386,9 +352,7 @@ def lost_ev(bench: Bench) -> None:
     """The EV of a packet that was lost and not trimmed is left at once."""
     ev = lost(bench)
     bench.settle()
-    for packet in sending.stream(bench, 12, 64, 2):
-        if packet.ev == ev:
-            raise Broken(f"{packet} takes EV {ev:#x}, on which a packet was lost")
+    unused(sending.stream(bench, 12, 64, 2), ev, "on which a packet was lost")
 
 
 def lost_probed(bench: Bench) -> None:
@@ -412,9 +376,7 @@ def trimmed_ev_kept(bench: Bench) -> None:
     """A trim is congestion and no failure: its EV is used again."""
     bench.begin()
     found = sending.sent(bench, 4)
-    ev = found[1].ev
-    bench.control(bench.to.nack(found[1].psn, TRIMMED, ev), "NACK", ev)
-    bench.expect_data("the packet was refused", lambda p: p.again)
+    bench.refuse(found[1])
     bench.acknowledge(found[-1].psn, 1)
-    if ev not in [packet.ev for packet in sending.stream(bench, 4, 6 * len(bench.evs), 2)]:
-        raise Broken(f"EV {ev:#x} was left after a trim")
+    used = {packet.ev for packet in sending.stream(bench, 4, 6 * len(bench.evs), 2)}
+    must(found[1].ev in used, f"EV {found[1].ev:#x} was left after a trim")

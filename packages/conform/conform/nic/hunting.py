@@ -125,7 +125,7 @@ def play_inward(trial: Trial, schedule: Schedule) -> None:
             if message.first + n & PSN not in there:
                 put(trial, message, n, "whole", flags=AGAIN)
     bench.settle()
-    bench.send(bench.to.seal(bench.to.probe(trial.end, 0x77), bench.evs[0], "trimmable"), bench.evs[0], "probe")
+    bench.put_probe(trial.end, 0x77)
     bench.settle()
     answers = [packet for packet in bench.seen if packet.kind == "SACK" and packet.probe and bench.ours(packet)]
     trial.asked = answers[-1] if answers else None

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from conform.nic import frames, sending
 from conform.nic.bench import Bench
 from conform.nic.device_file import mac
-from conform.nic.frames import TRIMMED, WRITES, Packet, ipv6_headers, packed
-from conform.result import Broken, Choice, NotReachable
+from conform.nic.frames import WRITES, Packet, ipv6_headers, packed
+from conform.result import Choice, NotReachable, must
 
 CONTROL = ("SACK", "NACK", "ACKNOWLEDGE", "ENDPOINT_REQUEST", "ENDPOINT_RESPONSE")
 LEGAL = (*WRITES, *CONTROL, "PROBE")
@@ -28,10 +28,8 @@ def exchange(bench: Bench) -> list[Packet]:
         bench.put(message, n, ev=bench.evs[n % len(bench.evs)], marked=n == 1)
     bench.put_trimmed(second, 0)
     bench.put(second, 1)
-    bench.send(bench.to.seal(bench.to.probe(second.first, 9), bench.evs[0], "trimmable"), bench.evs[0], "probe")
-    found = sending.sent(bench, 4)
-    bench.control(bench.to.nack(found[1].psn, TRIMMED, found[1].ev), "NACK")
-    bench.expect_data("the packet was refused", lambda p: p.again)
+    bench.put_probe(second.first, 9)
+    bench.refuse(sending.sent(bench, 4)[1])
     bench.settle()
     sending.done(bench, 4)
     if not bench.seen:
@@ -48,8 +46,8 @@ def each(kinds: Iterable[str], wrong: Wrong) -> Test:
         if not found:
             raise NotReachable(f"the device has sent no {' or '.join(wanted)}")
         for packet in found:
-            if why := wrong(packet, bench):
-                raise Broken(f"{packet}: {why}")
+            why = wrong(packet, bench)
+            must(not why, f"{packet}: {why}")
 
     return test
 
@@ -86,15 +84,13 @@ def alike(name: str, shift: int, mask: int) -> Test:
 def readable(bench: Bench) -> None:
     """Every frame can be taken apart."""
     for packet in exchange(bench):
-        if packet.fault:
-            raise Broken(f"a frame of {len(packet.data)} bytes cannot be read: {packet.fault}")
+        must(not packet.fault, f"a frame of {len(packet.data)} bytes cannot be read: {packet.fault}")
 
 
 def opcodes(bench: Bench) -> None:
     """The opcodes are MRC's."""
     for packet in exchange(bench):
-        if "not a valid Opcode" in packet.fault:
-            raise Broken(f"MRC has no such opcode: {packet.fault}")
+        must("not a valid Opcode" not in packet.fault, f"MRC has no such opcode: {packet.fault}")
 
 
 def _outer(packet: Packet, bench: Bench) -> str | None:
@@ -178,8 +174,8 @@ def pad(bench: Bench) -> None:
     bench.begin().post(size=3 * bench.about.pmtu + 5)
     for n, packet in enumerate(bench.data(4)):
         why = unequal("the payload", len(packet.payload), bench.about.pmtu if n < 3 else 5)
-        if why := why or unequal("the pad", packet.pad, -len(packet.payload) % 4):
-            raise Broken(f"{packet}: {why}")
+        why = why or unequal("the pad", packet.pad, -len(packet.payload) % 4)
+        must(not why, f"{packet}: {why}")
 
 
 full = pad
