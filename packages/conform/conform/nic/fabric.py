@@ -334,10 +334,10 @@ def lost(bench: Bench) -> int:
     last = [one for one in found if one.ev != ev][-1]
     bench.arrived = (cack, others)
     bench.control(bench.to.sack(cack, others, ev=last.ev, answer=last.psn - cack & PSN), "SACK", last.ev)
-    round_trip_ns = bench.session.clock_ns() - found[0].t_ns + bench.about.settle_ms * 1_000_000
     for n, one in enumerate(missing):
         copy = bench.expect_data(f"{one} is missing", copied(one.psn))
-        bench.drain(copy.t_ns + round_trip_ns)  # an answer sooner than any before it could be the original's
+        bench.arrived = None  # an answer sooner than any before it could be the original's
+        bench.drain(copy.t_ns + sending.timeout_ns(bench) // 16)
         cack = (missing[n + 1].psn - 1 if missing[n + 1 :] else found[-1].psn) & PSN
         others = tuple(psn for psn in others if 0 < (psn - cack & PSN) < 64)
         bench.arrived = (cack, others)
