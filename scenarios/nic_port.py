@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import hypot
+from math import sqrt
+from statistics import fmean
 
 from judging import Finding, PaperRow, Run, Span, checks, evidence, sample_size
 from judging.checks import Check, check
@@ -57,13 +58,12 @@ def plateaus(run: Run, setting: Setting, name: str, phase: str, wanted: int, lim
         rate, error, bins = level(run, start_ns, stop_ns)
         if bins:
             spans.append((down, rate, error))
-    whole = [(rate, error) for down, rate, error in spans if not down]
+    whole = [rate for down, rate, _ in spans if not down]
     if len(spans) < wanted or not whole:
         reason = f"{len(spans)} plateaus were long enough to measure ({wanted} are needed, one with all ports)"
         return Finding(name, None, "; ".join(filter(None, [reason, stalls.describe(run, span)])))
-    usual, usual_error = whole[-1]
-    rows = [(down, rate / usual, 1 - down / planes) for down, rate, _ in spans]
-    error = 2 * hypot(max(error for _, _, error in spans), usual_error)  # with 95 % confidence
+    rows = [(down, rate / whole[-1], 1 - down / planes) for down, rate, _ in spans]
+    error = quotient_error([error for _, _, error in spans])
     worst = max(abs(got - want) for _, got, want in rows)
     figures = {"plateaus": [{"ports_down": d, "share": round(g, 4), "expected": w} for d, g, w in rows]}
     shares = ", ".join(f"{got:.0%}" for _, got, _ in rows)
@@ -71,6 +71,14 @@ def plateaus(run: Run, setting: Setting, name: str, phase: str, wanted: int, lim
     holds = sample_size.holds(worst, limit, error)
     finding = Finding(name, holds, reason + sample_size.doubt(holds, error, stalls.describe(run, span)), figures)
     return evidence.blamed(finding, evidence.behind(run, span))
+
+
+def quotient_error(errors: Sequence[float]) -> float:
+    """The error of a quotient of two levels with 95 % confidence, from the standard errors of all, as shares.
+
+    A level has few bins, so that its spread is uncertain itself: there is one estimate, from all levels.
+    """
+    return 2 * sqrt(2 * fmean(error**2 for error in errors))
 
 
 def changes(run: Run, span: Span) -> list[tuple[int, int]]:
