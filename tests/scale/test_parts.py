@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from scale.answer import most, quantiles, together
-from scale.bar import Bar, bar_for, conformal
+from scale.bar import Bar, bar_for, bars, conformal
 from scale.carried import Carried
 from scale.job import ALL_REDUCE, ALL_TO_ALL, RING, Job, ScaleError
 from scale.part import Cut, thinned
@@ -161,6 +161,14 @@ def test_an_answer_without_a_measured_bar_is_refused() -> None:
         bar_for(replace(cut, thin=16), "mrc", [BAR])
     with pytest.raises(ScaleError, match="ports and delays"):
         bar_for(replace(cut, plan=PAPER.at_rate(400_000_000_000)), "mrc", [BAR])
+
+
+def test_the_shipped_bars_can_be_read_and_say_what_was_measured() -> None:
+    for one in bars():
+        assert one.runs >= 19
+        assert 0 < one.p99 < 1
+    with pytest.raises(ScaleError, match=r"all-reduce with no fault and roce, .*\(measured: "):
+        bar_for(Cut(PAPER, Job(ALL_REDUCE, 65536, 1, 8), (), 8), "roce")
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def measured_on() -> tuple[Links, Queues, Trimming]:
 @cache
 def bars(path: Path = FILE) -> tuple[Bar, ...]:
     """The bars of the file."""
-    rows = tomllib.loads(path.read_text())["bar"] if path.exists() else []
+    rows = tomllib.loads(path.read_text()).get("bar", [])
     return tuple(Bar(**{**row, "bytes": tuple(row["bytes"])}) for row in rows)
 
 
@@ -91,9 +91,9 @@ def bar_for(cut: Cut, transport: str, known: Sequence[Bar] | None = None) -> Bar
         rows = [bar for bar in known if (bar.job, bar.fault, bar.transport) == (cut.job.kind, fault, transport)]
         rows = sorted((bar for bar in rows if bar.nics <= cut.plan.host_count), key=lambda bar: -bar.nics)
         if not rows:
-            measured = sorted({f"{bar.job} with {bar.fault} and {bar.transport}" for bar in known})
+            measured = sorted({f"{bar.job} with {said(bar.fault)} and {bar.transport}" for bar in known})
             raise ScaleError(
-                f"no error bar was measured for {cut.job.kind} with {fault} and {transport}, so there is no answer"
+                f"no error bar was measured for {cut.job.kind} with {said(fault)} and {transport}, so there is no answer"
                 f" (measured: {'; '.join(measured) or 'none'}); --without-bar gives one that nothing vouches for"
             )
         missing = [bar.covers(cut) for bar in rows]
@@ -103,6 +103,11 @@ def bar_for(cut: Cut, transport: str, known: Sequence[Bar] | None = None) -> Bar
             )
         found.append(next(bar for bar, lack in zip(rows, missing, strict=True) if not lack))
     return max(found, key=lambda bar: bar.p99)
+
+
+def said(fault: str) -> str:
+    """A kind of fault in a sentence."""
+    return "no fault" if fault == UNDISTURBED else fault
 
 
 def conformal(differences: Sequence[float], confidence: float = CONFIDENCE) -> float:
