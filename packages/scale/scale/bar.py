@@ -93,7 +93,7 @@ def bar_for(cut: Cut, transport: str, known: Sequence[Bar] | None = None) -> Bar
         if not rows:
             measured = sorted({f"{bar.job} with {said(bar.fault)} and {bar.transport}" for bar in known})
             raise ScaleError(
-                f"no error bar was measured for {cut.job.kind} with {said(fault)} and {transport}, so there is no answer"
+                f"no error bar was measured for {cut.job.kind} with {said(fault)} and {transport}: there is no answer"
                 f" (measured: {'; '.join(measured) or 'none'}); --without-bar gives one that nothing vouches for"
             )
         missing = [bar.covers(cut) for bar in rows]
