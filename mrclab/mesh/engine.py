@@ -175,15 +175,15 @@ class MeshEngine(ABC):
         if failure is not None:
             task.step.close()
             if task.scope is not None:
-                self._give_up(task.scope, str(failure))
+                self._give_up(task.scope, str(failure), late=isinstance(failure, TimeoutError))
         task.end(failure)
 
-    def _give_up(self, scope: Scope, why: str) -> None:
+    def _give_up(self, scope: Scope, why: str, late: bool = False) -> None:
         if scope.call in self.mesh.failed:  # by another rank, which tells the others
             return
         self.mesh.abandon(scope.call, why)
         others = [rank for rank in scope.ranks if rank != self.mesh.rank]
-        self._add(self._notice("notice", self.mesh.tell_failure(others, scope.call, why)))
+        self._add(self._notice("notice", self.mesh.tell_failure(others, scope.call, why, late)))
 
     def _notice(self, name: str, step: Step) -> MeshTask:
         deadline_ns = self.context.now_ns() + GOODBYE_RTTS * self.mesh.rtt_ns

@@ -231,9 +231,9 @@ class Mesh:
         for key in [key for key in self._early if key[1].call == call]:
             del self._early[key]
 
-    def tell_failure(self, peers: Iterable[int], call: Call, why: str) -> Step:
-        """Tell these ranks that a call has failed here, so that none waits for it in vain."""
-        text = json.dumps([call, why[:_WHY_MAX]]).encode()
+    def tell_failure(self, peers: Iterable[int], call: Call, why: str, late: bool = False) -> Step:
+        """Tell these ranks that a call has failed here, so that none waits for it in vain; `late`: its time was over."""
+        text = json.dumps([call, why[:_WHY_MAX], late]).encode()
         for peer in peers:
             link = self._open.get(peer)
             while link is not None and peer not in self._gone and not link.room():
@@ -244,8 +244,10 @@ class Mesh:
                 link.post(FAILURE, len(text), len(text))
 
     def _told(self, peer: int, text: bytes) -> None:
-        (group, number), why = json.loads(text)
-        self.abandon((group, number), f"rank {peer} says: {why}")
+        (group, number), why, late = json.loads(text)
+        ranks = self.awaited((group, number)) if late else []
+        own = f"; this rank waits for rank {' and '.join(map(str, ranks))}" if ranks else ""
+        self.abandon((group, number), f"rank {peer} says: {why}{own}")
 
     def _deliver(self, peer: int, tag: Tag, total: int, chunk: memoryview) -> None:
         if tag == GOODBYE:

@@ -139,14 +139,16 @@ def test_a_call_that_fails_fails_alone_and_the_other_rank_is_told_why(how: str) 
             pair[0].give_up(SCOPE, "2 and 2 are not 5")
         else:
             endless = (None for _ in iter(int, 1))
-            failing = pair[0].start("all-reduce", broken("2 and 2 are not 5"), None, scope=SCOPE)
             if how == "is late":
                 failing = pair[0].start("2 and 2 are not 5", endless, 0.1, scope=SCOPE)
+            else:
+                failing = pair[0].start("all-reduce", broken("2 and 2 are not 5"), None, scope=SCOPE)
             ended = " has not ended within its timeout" if how == "is late" else ""
             with pytest.raises(JobFailedError, match=f"2 and 2 are not 5{ended}"):
                 pair[0].finish(failing, LIMIT_S)
-        with pytest.raises(JobFailedError, match="all-reduce: rank 0 says: 2 and 2 are not 5"):
+        with pytest.raises(JobFailedError, match="all-reduce: rank 0 says: 2 and 2 are not 5") as told:
             pair[1].finish(waiting, LIMIT_S)
+        assert str(told.value).endswith("; this rank waits for rank 0") is (how == "is late")
         late = receive(pair[1], 0, tag, place, "late", SCOPE)  # a rank that comes later learns it as well
         with pytest.raises(JobFailedError, match="late: rank 0 says: 2 and 2 are not 5"):
             pair[1].finish(late, LIMIT_S)

@@ -205,6 +205,27 @@ def test_a_rank_that_dies_ends_the_others_with_its_number_within_a_bound(how: st
 
 
 @pytest.mark.slow
+def test_who_follows_the_ranks_that_lines_of_a_time_out_name_finds_the_one_at_fault(tmp_path: Path) -> None:
+    """The rule of docs/guide/hangs.md: one rank's time is over first, and it may be far from the one that is late."""
+    script = (
+        "import torch, torch.distributed as dist, mrclab.torch\n"
+        "from datetime import timedelta\n"
+        "from mrclab.torch import nic\n"
+        "dist.init_process_group('mrc', timeout=timedelta(seconds=4))\n"
+        "if dist.get_rank() == 3: nic.sleep(8)\n"
+        "try: dist.all_reduce(torch.ones(4))\n"
+        "except Exception as error: print(error)\n"
+        "nic.sleep(20)\n"
+        "dist.destroy_process_group()\n"
+    )
+    lines = [log.splitlines()[-1] for log in logs_of(tmp_path, script, ranks=4)]
+    assert all("all-reduce has not ended within its timeout" in line for line in lines)
+    own = r"this rank waits for rank (\d)$"  # not the one that another rank waits for
+    found = [re.search(own if " says: " in line else r"waits for rank (\d)", line) for line in lines]
+    assert [match and int(match[1]) for match in found] == [2, 0, 3, None]  # 3 to 2 to 0, and the sum back to 1
+
+
+@pytest.mark.slow
 def test_a_rank_that_dies_in_a_training_step_ends_the_others_by_an_exception(tmp_path: Path) -> None:
     """PyTorch's C++ waits for the sums there; it must see the failure as one, not as a result."""
     script = tmp_path / "dies.py"
