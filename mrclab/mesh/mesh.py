@@ -232,7 +232,7 @@ class Mesh:
             del self._early[key]
 
     def tell_failure(self, peers: Iterable[int], call: Call, why: str, late: bool = False) -> Step:
-        """Tell these ranks that a call has failed here, so that none waits for it in vain; `late`: its time was over."""
+        """Tell these ranks that a call has failed here, so that none waits for it in vain; `late`: by its timeout."""
         text = json.dumps([call, why[:_WHY_MAX], late]).encode()
         for peer in peers:
             link = self._open.get(peer)
