@@ -352,7 +352,7 @@ def lost_ev(bench: Bench) -> None:
     """The EV of a packet that was lost and not trimmed is left at once."""
     ev = lost(bench)
     bench.settle()
-    unused(sending.stream(bench, 12, 64, 2), ev, "on which a packet was lost")
+    unused(sending.stream(bench, 12, 8 * len(bench.evs), 2), ev, "on which a packet was lost")
 
 
 def lost_probed(bench: Bench) -> None:
