@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from cli import CommandEntry
+from cli import CommandEntry, hand_over
 from cli import add as add_command
 from common.terminal.printable import printable
 from common.terminal.standard_streams import write_out
@@ -28,6 +29,30 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check.add_argument("bundle", type=Path, help="a folder or a zip file")
     check.set_defaults(run=verify_command)
     conform.set_defaults(parser=conform)
+
+
+def add_choices(parser: argparse.ArgumentParser, groups: Sequence[str] = ("basic", "all")) -> None:
+    """Adds what all kinds have: the rules to try, the seed, and where the evidence goes."""
+    add = parser.add_argument
+    add("--group", choices=groups, default="all", help="the rules to try (default: %(default)s)")
+    add("--only", action="append", default=[], metavar="RULE", help="rules whose id begins so, such as RSP or SWI-001")
+    add("--seed", type=int, default=1, help="decides numbers, sizes, bytes and schedules (default: %(default)s)")
+    add("--output", type=Path, metavar="DIR", help="write the evidence here")
+
+
+def add_seeds(parser: argparse.ArgumentParser) -> None:
+    """Adds the number of seeds, of kinds whose tests draw anew for each."""
+    parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from this one on (default: %(default)s)")
+
+
+def closed(made: bundle.Bundle, rules: Sequence[rule.Rule], output: Path | None, *, shown: bool = False) -> int:
+    """Print results, unless that has been done, and their summary, and write the evidence; 1 if a rule is broken."""
+    write_out("".join(f"{printable(one.line())}\n" for one in made.results if not shown))
+    write_out(f"{result.summary(made.results)}\n")
+    if output:
+        made.write(output, rules)
+        hand_over(output)
+    return 1 if any(one.outcome == result.FAIL for one in made.results) else 0
 
 
 def none_given(arguments: argparse.Namespace) -> int:

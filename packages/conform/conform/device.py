@@ -11,7 +11,6 @@ import argparse
 import os
 import select
 import socket
-import struct
 import sys
 import time
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from typing import Any
 
 from common.seeds import Purpose, derive
 from conform.nic.device_file import DeviceFile, load
+from conform.packet_socket import PACKET_OUTGOING, packet_socket
 from endpoint import QPInfo, profile
 from endpoint.mrc import Endpoint
 
@@ -89,16 +89,15 @@ class Device:
         if handler is None:
             return "unsupported"
         try:
-            return f"ok {handler(given)}".rstrip()
+            return f"ok {handler(given) or ''}".rstrip()
         except Exception as error:  # a tester's mistake must not end the device
             return f"no {error}".replace("\n", " ")
 
     def do_hello(self, given: dict[str, str]) -> str:
         return "name=mrclab version=1"
 
-    def do_reset(self, given: dict[str, str]) -> str:
+    def do_reset(self, given: dict[str, str]) -> None:
         self.reset()
-        return ""
 
     def do_open(self, given: dict[str, str]) -> str:
         self.qp = self.nic.create_qp(
@@ -106,42 +105,30 @@ class Device:
         )
         return f"qpn={self.qp.qpn} va={self.region.va} rkey={self.region.rkey} bytes={len(self.memory)}"
 
-    def do_connect(self, given: dict[str, str]) -> str:
+    def do_connect(self, given: dict[str, str]) -> None:
         evs = {int(ev) for ev in given["evs"].split(",")}
-        denied = {("tester", ev) for ev in self.about.evs if ev not in evs}
         now_ns = time.monotonic_ns()
-        if denied:
+        if denied := {("tester", ev) for ev in self.about.evs if ev not in evs}:
             self.nic.set_denied(denied, now_ns)
         peer = QPInfo("tester", int(given["qpn"]), int(given["psn"]), int(given["mpr"]), int(given["wimm"]))
         self.qp.connect(peer, now_ns)
-        return ""
 
-    def do_receive(self, given: dict[str, str]) -> str:
+    def do_receive(self, given: dict[str, str]) -> None:
         for number in range(int(given["count"])):
             self.qp.post_recv(number)
-        return ""
 
-    def do_fill(self, given: dict[str, str]) -> str:
+    def do_fill(self, given: dict[str, str]) -> None:
         at, data = int(given["offset"]), bytes.fromhex(given["hex"])
         self.source[at : at + len(data)] = data
-        return ""
 
     def do_read(self, given: dict[str, str]) -> str:
         at = int(given["offset"])
         return f"hex={bytes(self.memory[at : at + int(given['bytes'])]).hex()}"
 
-    def do_write(self, given: dict[str, str]) -> str:
-        number = {key: int(value, 0) for key, value in given.items()}
-        self.qp.post_write(
-            number["id"],
-            self.outgoing,
-            number["offset"],
-            number["bytes"],
-            number["va"],
-            number["rkey"],
-            number.get("imm"),
-        )
-        return ""
+    def do_write(self, given: dict[str, str]) -> None:
+        told = {key: int(value, 0) for key, value in given.items()}
+        place = (told[key] for key in ("offset", "bytes", "va", "rkey"))
+        self.qp.post_write(told["id"], self.outgoing, *place, told.get("imm"))
 
     def do_completions(self, given: dict[str, str]) -> str:
         done = []
@@ -155,9 +142,8 @@ class Device:
     def do_state(self, given: dict[str, str]) -> str:
         return f"state={self.qp.state.value if self.qp is not None else 'none'}"
 
-    def do_port(self, given: dict[str, str]) -> str:
+    def do_port(self, given: dict[str, str]) -> None:
         self.nic.port_changed(int(given["number"]), given["up"] == "1", time.monotonic_ns())
-        return ""
 
 
 class SocketWire:
@@ -182,16 +168,11 @@ class InterfaceWire:
     """One packet socket per port."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self.files = []
-        for name in names:
-            one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-            one.bind((name, 3))
-            one.setsockopt(263, 1, struct.pack("iHH8s", socket.if_nametoindex(name), 1, 0, b""))
-            self.files.append(one)
+        self.files = [packet_socket(name) for name in names]
 
     def receive(self, one: socket.socket) -> tuple[int, bytes] | None:
         data, address = one.recvfrom(65536)
-        return None if address[2] == 4 else (self.files.index(one) + 1, data)
+        return None if address[2] == PACKET_OUTGOING else (self.files.index(one) + 1, data)
 
     def send(self, port: int, data: bytes) -> None:
         self.files[port - 1].send(data)
@@ -202,8 +183,7 @@ def serve(device: Device, wire: SocketWire | InterfaceWire) -> None:
     held = b""
     while True:
         due_ns = device.nic.next_timer_ns()
-        now_ns = time.monotonic_ns()
-        wait_s = 1.0 if due_ns is None else min(1.0, max(0.0, (due_ns - now_ns) / 1e9))
+        wait_s = 1.0 if due_ns is None else min(1.0, max(0.0, (due_ns - time.monotonic_ns()) / 1e9))
         waiting: list[int | socket.socket] = [0, *wire.files]
         ready = select.select(waiting, [], [], wait_s)[0]
         for one in wire.files:

@@ -6,15 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from cli import hand_over
 from common.outcome import error_line
 from common.scratch import Scratch
-from common.terminal.standard_streams import write_error, write_out
-from conform import result, rule
+from common.terminal.standard_streams import write_error
+from conform import rule
 from conform.bundle import Bundle
+from conform.command import add_choices, add_seeds, closed
 from conform.library.again import OUTPUT
 from conform.library.cases import Library, LibraryError, judged
-from conform.options import add_options
 from running.sdk import INCLUDE
 
 
@@ -29,8 +28,8 @@ def register(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument(
         "--patience", type=int, default=10, metavar="S", help="wait so long for a completion (default: 10)"
     )
-    parser.add_argument("--seed", type=int, default=1, help="decides lengths, places and bytes (default: 1)")
-    add_options(parser)
+    add_choices(parser)
+    add_seeds(parser)
     parser.set_defaults(run=run)
 
 
@@ -54,12 +53,8 @@ def _try(options: argparse.Namespace, library: Library, rules: list[rule.Rule]) 
     seeds = range(options.seed, options.seed + options.seeds)
     outputs = {case: [library.output(case, seed) for seed in seeds] for case in cases}
     results = [judged(one, outputs) for one in rules]
-    write_out("".join(f"{one.line()}\n" for one in results) + f"{result.summary(results)}\n")
-    if options.output:
-        bundle = Bundle("library", sys.argv[1:], {"library": str(options.lib), "seeds": list(seeds)}, results)
-        for case, texts in outputs.items():
-            for seed, text in zip(seeds, texts, strict=True):
-                bundle.contents[OUTPUT.format(case, seed)] = text.encode()
-        bundle.write(options.output, rules)
-        hand_over(options.output)
-    return 1 if any(one.outcome == result.FAIL for one in results) else 0
+    bundle = Bundle("library", sys.argv[1:], {"library": str(options.lib), "seeds": list(seeds)}, results)
+    for case, texts in outputs.items():
+        for seed, text in zip(seeds, texts, strict=True):
+            bundle.contents[OUTPUT.format(case, seed)] = text.encode()
+    return closed(bundle, rules, options.output)

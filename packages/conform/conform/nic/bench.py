@@ -195,7 +195,7 @@ class Bench:
         ev = self.evs[0] if ev is None else ev
         self.send(self.to.seal(transport, ev, "control"), ev, note)
 
-    def message(self, packets: int = 1, *, size: int | None = None, imm: int | None = None, gap: int = 0) -> Message:
+    def message(self, packets: int = 1, *, size: int | None = None, imm: int | None = None) -> Message:
         """A new write to the device, behind the last one in PSNs, memory and message numbers."""
         size = packets * self.about.pmtu if size is None else size
         data = self.rng.randbytes(size) if size else b""
@@ -203,7 +203,7 @@ class Bench:
         at = getattr(self, "_at", 0)
         found = Message(self._next, at, data, self._msn, self._rqmsn, imm, self.about.pmtu)
         self._at = at + -(-size // 8) * 8
-        self._next = self._next + found.count + gap & PSN
+        self._next = self._next + found.count & PSN
         self._msn += 1
         self._rqmsn += imm is not None
         return found

@@ -8,17 +8,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cli import hand_over
 from common import plain_file
 from common.terminal.printable import printable
 from common.terminal.standard_streams import write_out
-from conform import result, rule
+from conform import rule
 from conform.bundle import Bundle
+from conform.command import add_choices, closed
 from conform.nic import device_file, run
 from conform.nic.control import ControlError, channel
 from conform.nic.link import InterfaceLink, Link, SocketLink
-
-OUTPUT = Path("runs/conform/nic")
 
 
 def register(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -29,12 +27,9 @@ def register(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--interface", action="append", metavar="IF", help="the interface of a port, in their order")
     where.add_argument("--socket", type=Path, metavar="PATH", help="listen here for a device that is a program")
-    add("--group", choices=rule.GROUPS, default="basic", help="which rules: basic, all of them, or hunt")
-    add("--only", action="append", default=[], metavar="RULE", help="only rules whose id begins so, such as RSP")
-    add("--seed", type=int, default=0, help="of PSNs, data and schedules")
+    add_choices(parser, rule.GROUPS)
     add("--seconds", type=float, default=30.0, metavar="S", help="how long a hunt draws schedules (30)")
-    add("--output", type=Path, default=OUTPUT, metavar="DIR", help=f"the bundle's folder ({OUTPUT})")
-    parser.set_defaults(run=nic_command)
+    parser.set_defaults(run=nic_command, group="basic", seed=0, output=Path("runs/conform/nic"))
 
 
 def nic_command(arguments: argparse.Namespace) -> int:
@@ -63,7 +58,6 @@ def nic_command(arguments: argparse.Namespace) -> int:
         return 2
     finally:
         link.close()
-    bundle.write(arguments.output, rules)
-    hand_over(arguments.output)
-    write_out(f"{result.summary(bundle.results)}\n{arguments.output}, after {time.monotonic() - begun:.1f} s\n")
-    return 1 if any(one.outcome == result.FAIL for one in bundle.results) else 0
+    status = closed(bundle, rules, arguments.output, shown=True)
+    write_out(f"{arguments.output}, after {time.monotonic() - begun:.1f} s\n")
+    return status

@@ -116,12 +116,11 @@ class Builder:
     rkey: int = 0
 
     def seal(
-        self, transport: bytes, ev: int, dscp: str, *, marked: bool = False, port: int = 0, udp_port: int = 0,
-        bare: bool = False,
-    ) -> bytes:  # fmt: skip
+        self, transport: bytes, ev: int, dscp: str, *, marked: bool = False, udp_port: int = 0, bare: bool = False
+    ) -> bytes:
         """A whole frame, as the last switch leaves it; `bare`: without an outer header."""
         about = self.about
-        number = (port or about.evs.get(ev, 1)) - 1
+        number = about.evs.get(ev, 1) - 1
         outer = (packed(about.tester.port_addresses[number]), packed(about.device.usid_address))
         front = frame.headers(
             ether_dst=mac(about.device.macs[number]),
@@ -153,14 +152,13 @@ class Builder:
 
     def sack(
         self, cack: int, received: tuple[int, ...] = (), *, ev: int = 0, mark: int = 0, probe_id: int | None = None,
-        units: int = 0, offset: int = 1, answer: int = -0x8000, mpr: int = 0,
+        answer: int = -0x8000,
     ) -> bytes:  # fmt: skip
         """BTH to CC_STATE of a SACK."""
-        first = cack + offset
-        bitmap = sum(1 << ((psn - first) & PSN) for psn in received)
+        bitmap = sum(1 << ((psn - cack - 1) & PSN) for psn in received)
         told = answer if probe_id is None else probe_id - 0x10000 if probe_id & 0x8000 else probe_id
-        seth = wire.Seth(cack & PSN, offset, bitmap, ev, mark, probe_id is not None, told, mpr=mpr)
-        return wire.Bth(Opcode.SACK, self.qpn, cack & PSN).pack() + seth.pack() + wire.CcState(rcvd_units=units).pack()
+        seth = wire.Seth(cack & PSN, 1, bitmap, ev, mark, probe_id is not None, told)
+        return wire.Bth(Opcode.SACK, self.qpn, cack & PSN).pack() + seth.pack() + wire.CcState().pack()
 
     def acknowledge(self, psn: int, msn: int, syndrome: int = ACK) -> bytes:
         return wire.Bth(Opcode.ACKNOWLEDGE, self.qpn, psn & PSN).pack() + wire.Aeth(syndrome, msn & PSN).pack()
@@ -168,8 +166,8 @@ class Builder:
     def nack(self, psn: int, reason: int, ev: int) -> bytes:
         return wire.Bth(Opcode.NACK, self.qpn, psn & PSN).pack() + wire.Neth(reason, psn & PSN, ev).pack()
 
-    def probe(self, psn: int, probe_id: int, stamp: int = 0) -> bytes:
-        return wire.Bth(Opcode.PROBE, self.qpn, psn & PSN).pack() + wire.Peth(probe_id, tx_timestamp=stamp).pack()
+    def probe(self, psn: int, probe_id: int) -> bytes:
+        return wire.Bth(Opcode.PROBE, self.qpn, psn & PSN).pack() + wire.Peth(probe_id).pack()
 
 
 def request(op: int, number: int, mask: int, stamp: int = 0, qpn: int = ENDPOINT_QPN) -> bytes:

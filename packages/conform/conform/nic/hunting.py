@@ -13,7 +13,7 @@ from typing import Any
 
 from conform.nic.bench import Bench, Message
 from conform.nic.frames import AGAIN, PSN, TRIMMED, WRITES, Packet
-from conform.result import Broken, Verdict
+from conform.result import Verdict, must, none
 
 FATES_IN = ("whole",) * 60 + ("trim",) * 12 + ("trim_lasthop",) * 5 + ("mark",) * 8 + ("lose",) * 10 + ("copy",) * 5
 FATES_OUT = ("whole",) * 75 + ("trim",) * 7 + ("mark",) * 6 + ("lose",) * 8 + ("dead",) * 2 + ("twice",) * 2
@@ -188,16 +188,14 @@ def true_sacks(trial: Trial) -> None:
         there = trial.there(at)
         told = {psn for psn in packet.received if (psn - packet.cack & PSN) < HALF}
         told |= {first + n & PSN for n in range((packet.cack + 1 - first & PSN) % HALF)}
-        if told - there:
-            raise Broken(f"{packet} reports {sorted(told - there)[:4]}, which has not arrived")
+        must(told <= there, f"{packet} reports {sorted(told - there)[:4]}, which has not arrived")
 
 
 def true_nacks(trial: Trial) -> None:
     """NACKs are about packets that arrived trimmed."""
     cut = {psn for _, psn, fate in trial.sent if fate.startswith("trim")}
-    for packet in trial.bench.seen:
-        if packet.kind == "NACK" and trial.bench.ours(packet) and packet.nack_psn not in cut:
-            raise Broken(f"{packet} refuses a packet that did not arrive trimmed")
+    nacks = [packet for packet in trial.bench.seen if packet.kind == "NACK" and trial.bench.ours(packet)]
+    none([packet for packet in nacks if packet.nack_psn not in cut], "refuses a packet that did not arrive trimmed")
 
 
 def memory(trial: Trial) -> None:
@@ -208,24 +206,24 @@ def memory(trial: Trial) -> None:
 
 def cumulative(trial: Trial) -> None:
     """In the end everything is acknowledged."""
-    wanted = trial.end - 1 & PSN
-    if trial.asked is None or trial.asked.cack != wanted:
-        raise Broken(f"everything through {wanted} has arrived, and the device says {trial.asked or 'nothing'}")
+    wanted, asked = trial.end - 1 & PSN, trial.asked
+    must(
+        asked and asked.cack == wanted, f"everything through {wanted} has arrived; the device says {asked or 'nothing'}"
+    )
 
 
 def counted(trial: Trial) -> None:
     """In the end every message is acknowledged, and none before."""
     counts = [packet.msn for packet in trial.bench.seen if packet.kind == "ACKNOWLEDGE" and trial.bench.ours(packet)]
-    if max(counts, default=0) != len(trial.messages):
-        raise Broken(f"{len(trial.messages)} messages are complete, and the device says {max(counts, default=0)}")
+    found, wanted = max(counts, default=0), len(trial.messages)
+    must(found == wanted, f"{wanted} messages are complete, and the device says {found}")
 
 
 def immediates(trial: Trial) -> None:
     """Immediates come once, and in order."""
     wanted = [f"imm:{one.imm}:{len(one.data)}" for one in trial.messages if one.imm is not None]
     found = [one for one in trial.completions if one.startswith("imm:")]
-    if found != wanted:
-        raise Broken(f"the immediates are {found}, not {wanted}")
+    must(found == wanted, f"the immediates are {found}, not {wanted}")
 
 
 def written(trial: Trial) -> None:
@@ -234,33 +232,29 @@ def written(trial: Trial) -> None:
     for n in range(-(-len(trial.wanted) // bench.about.pmtu)):
         part = trial.wanted[n * bench.about.pmtu : (n + 1) * bench.about.pmtu]
         copies = trial.data.get(bench.psn + n & PSN, [])
-        for packet in copies:
-            if packet.payload != part:
-                raise Broken(f"{packet} has other bytes than the program's")
-        if not copies:
-            raise Broken(f"packet {n} of the device's write never came")
+        none([packet for packet in copies if packet.payload != part], "has other bytes than the program's")
+        must(copies, f"packet {n} of the device's write never came")
 
 
 def repaired(trial: Trial) -> None:
     """The device's write completes with success."""
-    if trial.wanted and trial.last != "1:success":
-        raise Broken(f"the device's write ended as {trial.last or 'nothing'}")
+    must(not trial.wanted or trial.last == "1:success", f"the device's write ended as {trial.last or 'nothing'}")
 
 
 def copies(trial: Trial) -> None:
     """Packets come first without RTX, and again with it."""
     for packets in trial.data.values():
         for number, packet in enumerate(packets):
-            if packet.again != bool(number):
-                raise Broken(f"{packet} came for the {number + 1}. time, and RTX is {int(packet.again)}")
+            again = int(packet.again)
+            must(again == bool(number), f"{packet} came for the {number + 1}. time, and RTX is {again}")
 
 
 def inside(trial: Trial) -> None:
     """The device sends nothing but its write."""
     known = {trial.bench.psn + n & PSN for n in range(-(-len(trial.wanted) // trial.bench.about.pmtu))}
     for packet in trial.bench.seen:
-        if packet.fault or (packet.kind in WRITES and trial.bench.ours(packet) and packet.psn not in known):
-            raise Broken(f"{packet} is no part of the device's write")
+        other = packet.kind in WRITES and trial.bench.ours(packet) and packet.psn not in known
+        must(not packet.fault and not other, f"{packet} is no part of the device's write")
 
 
 # --- the hunt -------------------------------------------------------------------------------------------------------

@@ -10,14 +10,12 @@ import contextlib
 import os
 import select
 import socket
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-ETH_P_ALL = 3
-PACKET_OUTGOING = 4
-SOL_PACKET, PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC = 263, 1, 1
+from conform.packet_socket import PACKET_OUTGOING, packet_socket
+
 ICMPV6, HOP_BY_HOP = 58, 0
 FRAME_MAX = 65536
 BUFFER_BYTES = 4 << 20
@@ -46,16 +44,11 @@ class InterfaceLink:
     """One interface per port, in their order. The interfaces need no address."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._sockets: list[socket.socket] = []
+        self._sockets = [packet_socket(name) for name in names]
         self._waiting: list[tuple[int, bytes]] = []
-        for name in names:
-            found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
-            found.bind((name, ETH_P_ALL))
-            index = socket.if_nametoindex(name)
-            found.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, struct.pack("iHH8s", index, PACKET_MR_PROMISC, 0, b""))
-            found.setblocking(False)
-            self._sockets.append(found)
+        for one in self._sockets:
+            one.setblocking(False)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
 
     def send(self, port: int, data: bytes) -> None:
         with contextlib.suppress(BlockingIOError, OSError):  # a full queue and a link that is down lose a frame

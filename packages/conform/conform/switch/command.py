@@ -6,13 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from cli import hand_over
 from common import fields
 from common.outcome import error_line
 from common.terminal.standard_streams import write_error, write_out
-from conform import capture, result, rule
+from conform import capture, rule
 from conform.bundle import Bundle
-from conform.options import add_options
+from conform.command import add_choices, add_seeds, closed
 from conform.switch.device import DeviceError, SwitchDevice, read_device
 
 FORMS = ("text", "linux", "p4runtime")
@@ -24,8 +23,8 @@ def register(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--ports", required=True, metavar="IF,IF,IF,IF", help="interfaces wired to ports 1 to 4")
     parser.add_argument("--device", type=Path, metavar="FILE", help="what the switch can do, as TOML")
     parser.add_argument("--print", choices=FORMS, dest="form", help="print the tables that the switch must hold")
-    parser.add_argument("--seed", type=int, default=1, help="decides addresses, sizes and payload (default: 1)")
-    add_options(parser)
+    add_choices(parser)
+    add_seeds(parser)
     parser.set_defaults(run=run)
 
 
@@ -68,22 +67,18 @@ def _examine(options: argparse.Namespace, interfaces: list[str], device: SwitchD
     rules = rule.chosen(rule.load(["switch"]), options.group, options.only)
     seeds = range(options.seed, options.seed + options.seeds)
     found, recordings = examined(interfaces, device, rules, dict.fromkeys(seeds))
-    results = [found.result(one) for one in rules]
-    write_out("".join(f"{one.line()}\n" for one in results) + f"{result.summary(results)}\n")
+    about = {
+        "device": fields.document(device.about),
+        "ports": interfaces,
+        "seeds": list(recordings),
+        "restarts": device.restart is not None,
+        "counts": device.unknown_drops is not None,
+    }
+    bundle = Bundle("switch", sys.argv[1:], about, [found.result(one) for one in rules])
+    for seed, events in recordings.items():
+        bundle.contents[CAPTURE.format(seed)] = capture.packed(events, interfaces)
+    status = closed(bundle, rules, options.output)
     if not device.about.trims:
         names = ", ".join(unknown_without_trimming())
         write_out(f"Without trimming, the verdict of these scenarios is unknown: {names}\n")
-    if options.output:
-        about = {
-            "device": fields.document(device.about),
-            "ports": interfaces,
-            "seeds": list(recordings),
-            "restarts": device.restart is not None,
-            "counts": device.unknown_drops is not None,
-        }
-        bundle = Bundle("switch", sys.argv[1:], about, results)
-        for seed, events in recordings.items():
-            bundle.contents[CAPTURE.format(seed)] = capture.packed(events, interfaces)
-        bundle.write(options.output, rules)
-        hand_over(options.output)
-    return 1 if any(one.outcome == result.FAIL for one in results) else 0
+    return status

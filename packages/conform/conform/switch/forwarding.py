@@ -8,8 +8,6 @@ from conform.switch.bench import Bench, Probe
 from conform.switch.findings import Arrival
 from conform.switch.packets import HEADERS, ROUTING, Header, numbered, plain
 
-TIMES = 6
-"""How often a test draws its packets anew."""
 COUNTED = 5
 BLOCK_BITS, TAIL = 96, (1 << 96) - 1
 

@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from conform.capture import TEXT, Event
+from conform.packet_socket import PACKET_OUTGOING, packet_socket
 from conform.switch.findings import Arrival
 
 ROUND_S = 0.25
 """For which markers are waited for before others are sent: the first may have met a full queue."""
 SENT, END, SILENT, ASKED = "sent by port", "end", "silent", "asked"
 """The lines of text of a recording."""
-_ETH_P_ALL, _PACKET_OUTGOING, _SO_RCVBUFFORCE = 3, 4, 33
+_SO_RCVBUFFORCE = 33
 
 
 class SilentError(Exception):
@@ -44,10 +45,8 @@ class Sockets:
         self._sockets: dict[int, socket.socket] = {}
         with contextlib.ExitStack() as opened:
             for port, name in names.items():
-                one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.htons(_ETH_P_ALL))
-                self._sockets[port] = opened.enter_context(one)
+                one = self._sockets[port] = opened.enter_context(packet_socket(name))
                 one.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 1 << 25)
-                one.bind((name, _ETH_P_ALL))
                 one.setblocking(False)
             self.close = opened.pop_all().close
 
@@ -101,7 +100,7 @@ class Sockets:
             with contextlib.suppress(BlockingIOError):
                 while True:
                     frame, address = one.recvfrom(1 << 16)
-                    if address[2] != _PACKET_OUTGOING:
+                    if address[2] != PACKET_OUTGOING:
                         found.append(Arrival(port, frame))
                         self._recording.append(Event(time.monotonic_ns(), self._names[port], frame, inward=False))
         return found
