@@ -167,7 +167,7 @@ def test_the_shipped_bars_can_be_read_and_say_what_was_measured() -> None:
     for one in bars():
         assert one.runs >= 19
         assert 0 < one.p99 < 1
-    with pytest.raises(ScaleError, match=r"all-reduce with no fault and roce, .*\(measured: "):
+    with pytest.raises(ScaleError, match=r"all-reduce with no fault and roce: .*\(measured: "):
         bar_for(Cut(PAPER, Job(ALL_REDUCE, 65536, 1, 8), (), 8), "roce")
 
 
