@@ -27,7 +27,8 @@ may have sent it whole through the priority queue."""
 
 class Blame:
     """A packet was last taken for lost on `path`, where it was sent at `sent_ns`. `proved`: by the loss rule, not by
-    the timer, from whose judgement the rule learns nothing. `overtaken`: a later packet of the EV had arrived."""
+    the timer, from whose judgement the rule learns nothing. `overtaken`: the SACK that told of it as missing told of a
+    later packet of the EV as well."""
 
     def __init__(self, path: EvPath, sent_ns: int, proved: bool, overtaken: bool = False) -> None:
         self.path = path
@@ -301,7 +302,9 @@ class Flight(PacketWindow):
         sent_ns = self.sent_ns[slot]
         if not self.blamed:
             self.blamed = [None] * (self.mask + 1)
-        overtaken = proved and not self.tries[slot] and path.passed_psn > self.una + index
+        passed = path.passed_psn - self.una
+        told = self.missing >> index & 1 and passed > index and self.shown >> passed & 1  # both by the latest SACK
+        overtaken = proved and not self.tries[slot] and bool(told)
         self.blamed[slot] = Blame(path, sent_ns, proved, overtaken)
         return path, size, sent_ns
 
