@@ -476,7 +476,7 @@ class Requester(Sender):
 
     def _ask(self, now_ns: int) -> None:
         """Probe as far as the host's budget goes, first on another plane than that of the packet that is missing."""
-        count = self._asking.take(self.retry.probes, now_ns, last=not self._has_more)
+        count = self._asking.take(self.retry.probes, now_ns, last=self.retry.held or not self._has_more)
         if not count:
             self.retry.put_off(self._asking.next_ns(now_ns))
             return

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 BACKOFF_MAX: Final = 12
 """Doublings of the retransmission timer, where retries are without end."""
+FEW_PACKETS: Final = 8
+"""A window that an incast has closed, whose queue pairs are the ones that ask in vain (assumed)."""
 PROBE_BACKOFF_MAX: Final = 3
 """Doublings of the time between two askings."""
 
@@ -125,8 +127,11 @@ class RetryTimer:
 
     @property
     def probes(self) -> int:
-        """How many the next asking sends: the first is one, and two follow while there is no answer."""
-        return 2 if self._asked else 1
+        """How many the next asking sends: two, since one plane may be dead, but at first one where congestion has
+        closed the window to a few packets: what is missing probably waits in a queue."""
+        flight = self._flight
+        few = flight.inflight_bytes <= FEW_PACKETS * flight.sizes[flight.una & flight.mask]
+        return 1 if self.held and few and not self._asked else 2
 
     def put_off(self, until_ns: int) -> None:
         """The host has no probe to spare before then."""

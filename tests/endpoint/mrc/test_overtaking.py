@@ -211,9 +211,10 @@ def flow_of_losses(reorder: float) -> tuple[Flow, Wire]:
 def test_losses_on_paths_of_very_different_length_cost_hardly_a_needless_copy() -> None:
     flow, _ = flow_of_losses(reorder=0.0)
     requester = flow.qp.requester
+    assert requester.flight.in_order
     assert requester.retransmits > 50
     assert requester.timeouts == 0
-    assert flow.remote.responder.duplicates <= 3, "of 3,900 packets"
+    assert flow.remote.responder.duplicates <= 1, "of 3,900 packets"
 
 
 def test_a_network_that_reorders_within_paths_costs_one_needless_copy_at_a_time_at_most() -> None:

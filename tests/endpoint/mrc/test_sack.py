@@ -344,7 +344,7 @@ def test_a_trimmed_packet_that_the_window_holds_back_needs_no_patience() -> None
         bench.later(0.5)
         bench.to_b(*bench.out(bench.a))
         bench.to_a(*bench.answers(SACK))
-    assert waited <= 10, "five round trips, not fifty"
+    assert waited <= 8, "four round trips, not fifty"
 
 
 @pytest.mark.parametrize(("setting", "waits"), [({}, 3), ({"trims_before_wait": 0}, 0), ({"trims_before_wait": 3}, 8)])
