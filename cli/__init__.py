@@ -17,6 +17,6 @@ else:
 
 __all__ = [
     "COMPILER", "LONG_S", "VIRTUAL", "CommandEntry", "add", "add_exercise", "add_json", "add_runs", "add_workers",
-    "check_workers", "hand_over", "hand_over_below", "handing_over", "need_root", "refuse_second_lab", "show",
-    "want_compiled", "workers_for",
+    "capturing", "check_workers", "hand_over", "hand_over_below", "handing_over", "need_root", "refuse_second_lab",
+    "show", "want_compiled", "workers_for",
 ]  # fmt: skip

@@ -13,12 +13,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
+__all__ = [
+    "COMMENT", "ETHERNET", "FLAGS", "INTERFACE", "NAME", "PACKET", "block", "interface", "option", "packet", "section",
+]  # fmt: skip
+
 PCAP_HEADER, PCAP_RECORD = struct.Struct("<IHHiIII"), struct.Struct("<IIII")
 PCAP_MICROSECONDS, PCAP_NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
 SNAPLEN = 1 << 18  # tcpdump's own
 SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
 BYTE_ORDER = 0x1A2B3C4D
-OPTION_NAME, OPTION_RESOLUTION = 2, 9
+NAME, RESOLUTION = 2, 9
+COMMENT, FLAGS = 1, 2
 ETHERNET = 1
 READ_BYTES = 1 << 16
 
@@ -35,6 +40,7 @@ def block(kind: int, body: bytes) -> bytes:
 
 
 def option(code: int, value: bytes) -> bytes:
+    """An option, padded to 32 bits; four zeros end a list of them."""
     return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
 
 
@@ -43,16 +49,16 @@ def section() -> bytes:
     return block(SECTION, struct.pack("<IHHq", BYTE_ORDER, 1, 0, -1))
 
 
-def interface(name: str) -> bytes:
-    """An Ethernet interface whose times are nanoseconds."""
-    options = option(OPTION_NAME, name.encode()) + option(OPTION_RESOLUTION, bytes([9])) + bytes(4)
-    return block(INTERFACE, struct.pack("<HHI", ETHERNET, 0, 0) + options)
+def interface(name: str, link: int = ETHERNET) -> bytes:
+    """An interface of this link type whose times are nanoseconds."""
+    options = option(NAME, name.encode()) + option(RESOLUTION, bytes([9])) + bytes(4)
+    return block(INTERFACE, struct.pack("<HHI", link, 0, 0) + options)
 
 
-def packet(number: int, t_ns: int, frame: bytes, length: int) -> bytes:
-    """A frame of interface `number`; `length` is what it had on the wire."""
+def packet(number: int, t_ns: int, frame: bytes, length: int, options: bytes = b"") -> bytes:
+    """A frame of interface `number`; `length` is what it had on the wire. `options` end with four zeros."""
     head = struct.pack("<IIIII", number, t_ns >> 32, t_ns & 0xFFFFFFFF, len(frame), length)
-    return block(PACKET, head + frame)
+    return block(PACKET, head + frame + (bytes(-len(frame) % 4) + options if options else b""))
 
 
 def record(t_ns: int, frame: bytes, length: int) -> bytes:

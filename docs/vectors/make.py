@@ -20,13 +20,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from cli.capturing import block, interface, option, section
+from cli.capturing import COMMENT, FLAGS, interface, option, packet, section
 from endpoint.nic import frame, icrc, wire
 from endpoint.nic.wire import Opcode
 
 HERE = Path(__file__).parent
-PACKET = 6
-COMMENT, FLAGS = 1, 2
 IN, OUT = 1, 2
 TRIM_BYTES = 128
 SETUP: dict[str, Any] = json.loads((HERE / "setup.json").read_text())
@@ -385,11 +383,9 @@ def capture(case: Vector) -> bytes:
     """The pcapng of a case: one Ethernet interface, directions as the device sees them, notes as comments."""
     found = section() + interface("device")
     for number, (data, meta) in enumerate(case.frames):
-        t_ns = number * 1000
-        head = struct.pack("<IIIII", 0, t_ns >> 32, t_ns & 0xFFFFFFFF, len(data), len(data))
         options = option(COMMENT, f"{meta['direction']}: {meta['note']}".encode())
         options += option(FLAGS, struct.pack("<I", IN if meta["direction"] == "in" else OUT)) + bytes(4)
-        found += block(PACKET, head + data + bytes(-len(data) % 4) + options)
+        found += packet(0, number * 1000, data, len(data), options)
     return found
 
 

@@ -1,8 +1,7 @@
 """Events at a device, in order: frames on its interfaces and lines of text, as one pcapng file.
 
 Lines of text, such as requests to a device and waits that ended, are packets of a separate interface (link type
-147, for private use). So the order of frames and lines is that of the file. The format is
-draft-ietf-opsawg-pcapng.
+147, for private use). So the order of frames and lines is that of the file.
 """
 
 from __future__ import annotations
@@ -11,12 +10,10 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
-BYTE_ORDER = 0x1A2B3C4D
-NAME, RESOLUTION = 2, 9
-COMMENT, FLAGS = 1, 2
+from cli.capturing import COMMENT, ETHERNET, FLAGS, INTERFACE, NAME, PACKET, interface, option, packet, section
+
 INWARD, OUTWARD = 1, 2
-ETHERNET, PRIVATE = 1, 147
+PRIVATE = 147
 TEXT = "text"
 """The name of the interface whose packets are lines of text."""
 
@@ -37,33 +34,14 @@ class Event:
     note: str = ""
 
 
-def block(kind: int, body: bytes) -> bytes:
-    body += bytes(-len(body) % 4)
-    length = len(body) + 12
-    return struct.pack("<II", kind, length) + body + struct.pack("<I", length)
-
-
-def option(code: int, value: bytes) -> bytes:
-    return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
-
-
 def packed(events: Iterable[Event], interfaces: Sequence[str]) -> bytes:
     """The file; `interfaces` are the names of those that carry frames."""
-    found = block(SECTION, struct.pack("<IHHq", BYTE_ORDER, 1, 0, -1))
     numbers = {name: number for number, name in enumerate((*interfaces, TEXT))}
-    for name in numbers:
-        link = PRIVATE if name == TEXT else ETHERNET
-        options = option(NAME, name.encode()) + option(RESOLUTION, bytes([9])) + bytes(4)
-        found += block(INTERFACE, struct.pack("<HHI", link, 0, 0) + options)
-    parts = [found]
+    parts = [section(), *(interface(name, PRIVATE if name == TEXT else ETHERNET) for name in numbers)]
     for event in events:
-        size = len(event.data)
-        head = struct.pack(
-            "<IIIII", numbers[event.place], event.t_ns >> 32, event.t_ns & 0xFFFFFFFF, size, size
-        ) + event.data + bytes(-size % 4)  # fmt: skip
         options = option(COMMENT, event.note.encode()) if event.note else b""
         options += option(FLAGS, struct.pack("<I", INWARD if event.inward else OUTWARD)) + bytes(4)
-        parts.append(block(PACKET, head + options))
+        parts.append(packet(numbers[event.place], event.t_ns, event.data, len(event.data), options))
     return b"".join(parts)
 
 
