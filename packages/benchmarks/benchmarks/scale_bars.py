@@ -80,7 +80,7 @@ def cut(kind: str, fault: str, nics: int, message_bytes: int) -> Cut:
 
 
 def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What tells rows apart."""
+    """The fields that differ between any two rows."""
     return tuple(row[name] for name in ("job", "fault", "transport", "nics", "bytes", "seed"))
 
 

@@ -70,7 +70,7 @@ class Bundle:
 
 
 def versions() -> dict[str, str]:
-    """What the run was made with."""
+    """The versions with which the run was made."""
     found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}
     for name in ("mrclab", "mrclab-conform"):
         try:
@@ -119,7 +119,7 @@ def zipped(place: Path) -> dict[str, bytes]:
 
 
 def verify(place: Path) -> tuple[list[str], list[Result]]:
-    """What is wrong with a bundle, and the results of the rules that were judged again."""
+    """The faults of a bundle, and the results of the rules that were judged again."""
     manifest, held = read(place)
     told: Mapping[str, str] = manifest.get("digests", {})
     wrong = [f"{name}: missing" for name in told if name not in held]

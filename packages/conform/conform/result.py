@@ -31,7 +31,7 @@ class NotReachable(Verdict):
 
 
 class Choice(Verdict):
-    """What the device does where the sources are open."""
+    """The device's choice where the sources are open."""
 
     outcome = CHOICE
 

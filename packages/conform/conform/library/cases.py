@@ -49,7 +49,7 @@ class Library:
             raise LibraryError(f"no program can be linked with {path}:\n{done.stderr[-2000:]}")
 
     def output(self, case: str, seed: int) -> str:
-        """What a case says; its last line tells how it ended, unless by itself."""
+        """The output of a case; its last line tells how it ended, unless by itself."""
         command = [str(self._program), case, *self.devices, str(seed), str(self._patience_s)]
         limit_s = CASES_S * self._patience_s
         try:
@@ -72,7 +72,7 @@ def __getattr__(name: str) -> Callable[[Library, int], str]:
 
 
 def judged(rule: Rule, outputs: Mapping[str, Sequence[str]]) -> Result:
-    """What a rule came to in all outputs of its cases: the first failure counts."""
+    """The result of a rule in all outputs of its cases: the first failure counts."""
     passed, chosen, why = False, dict[str, None](), "its case said nothing about it"
     for case in (test.partition(":")[2] for test in rule.tests):
         for text in outputs[case]:

@@ -82,7 +82,7 @@ class Bench:
         self.answering = True
         """Whether endpoint requests of the device are answered."""
         self.arrived: tuple[int, tuple[int, ...]] | None = None
-        """What the tester has of the device's packets: the cumulative PSN and others; probes are answered with it."""
+        """The packets of the device that have come: the cumulative PSN and others; probes are answered with it."""
         self.dead_evs: set[int] = set()
         """EVs whose frames are lost: no probe of these is answered."""
         self.qpn = rng.randrange(0x100, 0xFFFF)
@@ -139,7 +139,7 @@ class Bench:
         return self
 
     def memory(self, at: int, size: int) -> bytes:
-        """What the device's memory holds."""
+        """The contents of the device's memory."""
         found = b""
         while size > len(found):
             part = min(4096, size - len(found))

@@ -24,7 +24,7 @@ TRIES_MAX = 80
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What the tester does: its packets in order with their fates, and the fates of the device's packets."""
+    """The tester's packets in order with their fates, and the fates of the device's packets."""
 
     messages: tuple[tuple[int, bool], ...]
     """Packets of each write of the tester, and whether it has an immediate."""
@@ -71,7 +71,7 @@ class Trial:
     data: dict[int, list[Packet]] = field(default_factory=dict)
     """The device's packets by PSN."""
     wanted: bytes = b""
-    """What the device was to write."""
+    """The bytes that the device was to write."""
     completions: list[str] = field(default_factory=list)
     last: str = ""
     """How the device's write completed."""

@@ -49,7 +49,7 @@ class Findings:
         self.unreached.setdefault(rule, why)
 
     def result(self, rule: Rule) -> Result:
-        """What a rule came to; failures count more than all else."""
+        """The result of a rule; failures count more than all else."""
         if rule.id in self.failed:
             return Result(rule.id, FAIL, self.failed[rule.id])
         if rule.id in self.chosen:
