@@ -1,5 +1,6 @@
 """Probes and what a program asks of a NIC: EV events, EV probes, ports that are off, and the share of probes."""
 
+from collections import Counter
 from heapq import heappop, heappush
 from typing import Any
 
@@ -9,13 +10,14 @@ from hypothesis import given, strategies as st
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.operations import ASKED_MAX
 from endpoint.mrc.paths.ev_events import EvEventQueue
-from endpoint.mrc.paths.ev_state import EvCause
+from endpoint.mrc.paths.ev_state import SENDABLE, EvCause
 from endpoint.mrc.paths.probe_budget import AskingBudget, ProbeBudget
 from endpoint.nic.attributes import VerbError
 from endpoint.nic.config import ConfigError
+from endpoint.nic.wire import Opcode
 from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import QPState, QueueFull
-from tests.helpers.transport import Bench, Flow, Wire
+from tests.helpers.transport import Bench, Flow, Packet, Wire
 
 # --- EV events -------------------------------------------------------------------------------------------------
 
@@ -212,29 +214,38 @@ def test_a_port_that_is_not_there_is_refused_with_those_that_are() -> None:
 
 QPS = 8
 SILENT_RTTS = 150
+FOUND_RTTS = 400
+"""Until most of the EVs were given up: with few probes to spare, it is data that finds them."""
 
 
 def probes_of_silent_paths(probe_share: float) -> tuple[int, int]:
-    """Probes and bytes that a host sends while three EVs of four on each plane lose everything, and its eight queue
-    pairs have little to send; of the time after the first ones were given up."""
+    """Probes of abandoned EVs and bytes that a host sends while three EVs of four on each plane lose everything, and
+    its eight queue pairs have little to send; of the time after the first ones were given up."""
     wire = Wire(seed=5, evs_per_plane=16, evs_min_active_share=0.0, plane_suspicion=False, probe_share=probe_share)
     for (place, via), link in wire.links.items():
         if isinstance(place, int) and int(str(via).partition("s")[2]) % 4:
             link.faults.loss = 1.0
     flows = [Flow(wire, seed=seed) for seed in range(QPS)]
+    evs = {flow.remote.qpn: flow.qp.evs for flow in flows}
+    abandoned: Counter[bool] = Counter()
+
+    def hear(host: str, port: int, frame: bytes) -> None:
+        packet = Packet(port, frame)
+        if host == "h0" and packet.opcode is Opcode.PROBE:
+            abandoned[evs[packet.bth.dest_qpn].paths[packet.ev].state not in SENDABLE] += 1
+
     for flow in flows:
-        flow.keep_posted(2_000, 1, (SILENT_RTTS + 100) * wire.base_rtt_ns)
-    wire.run(100 * wire.base_rtt_ns)
-    before = counted(wire, flows)
-    wire.run((SILENT_RTTS + 100) * wire.base_rtt_ns)
-    after = counted(wire, flows)
+        flow.keep_posted(2_000, 1, (SILENT_RTTS + FOUND_RTTS) * wire.base_rtt_ns)
+    wire.run(FOUND_RTTS * wire.base_rtt_ns)
+    before = sent_bytes(wire)
+    wire.tap(hear)
+    wire.run((SILENT_RTTS + FOUND_RTTS) * wire.base_rtt_ns)
     assert all(flow.qp.evs.out_count >= 20 for flow in flows)
-    return after[0] - before[0], after[1] - before[1]
+    return abandoned[True], sent_bytes(wire) - before
 
 
-def counted(wire: Wire, flows: list[Flow]) -> tuple[int, int]:
-    ports = wire.transports["h0"].counters()["ports"]
-    return sum(flow.qp.requester.counters()["probes"] for flow in flows), sum(port["tx_bytes"] for port in ports)
+def sent_bytes(wire: Wire) -> int:
+    return sum(port["tx_bytes"] for port in wire.transports["h0"].counters()["ports"])
 
 
 def test_queue_pairs_that_wait_for_their_own_ports_ask_nothing_of_the_network() -> None:
@@ -248,7 +259,8 @@ def test_queue_pairs_that_wait_for_their_own_ports_ask_nothing_of_the_network() 
     for flow in flows:
         flow.check()
     assert sum(flow.qp.requester.retransmits for flow in flows) == 0
-    assert counted(wire, flows)[0] <= len(flows)  # at the end of a message, when nothing more is to be sent
+    asked = sum(flow.qp.requester.counters()["probes"] for flow in flows)
+    assert asked <= len(flows)  # at the end of a message, when nothing more is to be sent
 
 
 def test_senders_of_an_incast_ask_once_per_fifty_packets_at_most() -> None:
@@ -306,10 +318,10 @@ def test_silence_begins_when_the_port_has_sent_the_packet() -> None:
 
 def test_background_probes_of_a_host_stay_within_their_share() -> None:
     unlimited, _ = probes_of_silent_paths(probe_share=1.0)
-    least, _ = probes_of_silent_paths(probe_share=0.0)  # with those that ask for the end of a message
-    probes, sent_bytes = probes_of_silent_paths(probe_share=0.01)
+    least, _ = probes_of_silent_paths(probe_share=0.0)  # one per probe interval
+    probes, sent = probes_of_silent_paths(probe_share=0.01)
     assert least < unlimited / 3
-    assert 0 < probes - least < 1.1 * sent_bytes * 0.01 / 150
+    assert 0 < probes - least < 1.1 * sent * 0.01 / 150
 
 
 def test_evs_return_under_the_limit_when_their_paths_work_again() -> None:
