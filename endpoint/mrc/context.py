@@ -75,6 +75,7 @@ class Context(NicContext):
     cc_profiles: CcProfiles
     penalty: ReceiverPenalty
     probe_budget: ProbeBudget
+    reverse_budget: ProbeBudget
     asking: AskingBudget
     crediting: Crediting
     dialect: Dialect

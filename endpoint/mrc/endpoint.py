@@ -21,7 +21,7 @@ from endpoint.mrc.control import Control
 from endpoint.mrc.hint import QpHints
 from endpoint.mrc.paths.ev_profile import EvProfiles
 from endpoint.mrc.paths.penalty import ReceiverPenalty
-from endpoint.mrc.paths.probe_budget import AskingBudget, ProbeBudget
+from endpoint.mrc.paths.probe_budget import REVERSE_AT_ONCE, AskingBudget, ProbeBudget
 from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.qp import QueuePair
@@ -95,6 +95,7 @@ class Endpoint(Nic[QueuePair]):
             cc_profiles=CcProfiles(chosen.cc_profile),
             penalty=ReceiverPenalty(limits.base_rtt_ns, enabled=self.settings.rcv_penalty),
             probe_budget=ProbeBudget(self.ports, self.settings.probe_share, limits.probe_interval_ns),
+            reverse_budget=ProbeBudget(self.ports, 0.0, limits.reverse_probe_ns, REVERSE_AT_ONCE),
             asking=AskingBudget(self.settings.probe_share, limits.timeout_ns // 4, now_ns),
             crediting=self._crediting,
             dialect=dialect,

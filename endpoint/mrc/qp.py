@@ -298,13 +298,13 @@ class QueuePair(VerbQueuePair):
     def fail(self, now_ns: int, status: CompletionStatus, cause: str, message: Message | None = None) -> None:
         if self.receiving:
             self.peer.left()
-        self._context.probe_budget.leave(self.qpn)
+        self._leave_budgets()
         super().fail(now_ns, status, cause, message)
 
     def _leave_peer(self) -> None:
         if self.receiving:
             self.peer.left()
-        self._context.probe_budget.leave(self.qpn)
+        self._leave_budgets()
         if self._answering:  # not where a selection of the user's could not be made
             self._answering = False
             self._context.penalty.leave(self.responder)
@@ -312,6 +312,10 @@ class QueuePair(VerbQueuePair):
         self._remote = None
         self._reverse_due_ns = NEVER
         self._received_seen = self._sent_seen = 0
+
+    def _leave_budgets(self) -> None:
+        for budget in (self._context.probe_budget, self._context.reverse_budget):
+            budget.leave(self.qpn)
 
     # --- timers ------------------------------------------------------------------------------------------------
 
@@ -352,19 +356,22 @@ class QueuePair(VerbQueuePair):
         return max(next_ns, now_ns + 1)
 
     def _refresh_reverse(self, now_ns: int) -> None:
-        """Each round trip with data in and none out: probe a random EV, of one plane after the other."""
+        """Each round trip with data in and none out: probe a random EV, of one plane after the other, as far as the
+        host's budget goes. What waits for its turn or its answer will tell of EVs by itself."""
         received = self.responder.received_packets + self.responder.probes
         sent = self.requester.data_packets if self.sending else 0
         quiet, self._received_seen = received == self._received_seen, received
-        silent, self._sent_seen = sent == self._sent_seen, sent
-        if quiet:
-            self._reverse_due_ns = NEVER
+        silent, self._sent_seen = sent == self._sent_seen and not self.work.pending, sent
+        budget = self._context.reverse_budget
+        self._reverse_due_ns = NEVER if quiet else now_ns + self._context.limits.reverse_probe_ns
+        if not silent:
+            budget.leave(self.qpn)
+        if quiet or not silent:  # a packet in fewer than one round trip in two must not cost the turn
             return
-        self._reverse_due_ns = now_ns + self._context.limits.reverse_probe_ns
-        if silent:
-            route = self.reverse.candidate()
-            if route is not None:
-                self.probe_ev(route)
+        route = self.reverse.candidate() if budget.allowed(self.qpn, now_ns) else None
+        budget.spend(self.qpn, int(route is not None), more=route is None)
+        if route is not None:
+            self.probe_ev(route)
 
     def probe_ev(self, route: Route) -> None:
         """Send an EV probe; once it is answered, acknowledgements take this EV."""

@@ -1,4 +1,5 @@
-"""How many probes a host may send: of abandoned EVs and of silence, each a share of what its queue pairs send.
+"""How many probes a host may send: of abandoned EVs and of silence, each a share of what its queue pairs send, and of
+ways back.
 
 Without a limit, a thousand senders that gave paths up in an incast fill half of the receiver's link with probes, while
 each sends hardly any data. A share of what a host sends gives way in an incast as its data does.
@@ -66,16 +67,19 @@ PROBE_BYTES: Final = 150
 """A probe as a frame, with what surrounds it."""
 SAVED_MAX: Final = 64
 """Probes that a host may send at once when it has sent none for long."""
+REVERSE_AT_ONCE: Final = 8
+"""The same for EV probes of ways back, of which a queue pair sends one per round trip at most."""
 
 
 class ProbeBudget:
-    """One host's. Beside `share` of its bytes, one probe per `interval_ns`, so that a silent host probes too."""
+    """One host's. Beside `share` of its bytes, one probe per `interval_ns`, so that a silent host probes too; up to
+    `saved_max` at once."""
 
-    def __init__(self, ports: PortSet, share: float, interval_ns: int) -> None:
+    def __init__(self, ports: PortSet, share: float, interval_ns: int, saved_max: int = SAVED_MAX) -> None:
         self._ports = ports
         self._share = share / PROBE_BYTES
         self._interval_ns = interval_ns
-        self._saved = float(SAVED_MAX)
+        self._saved = self._saved_max = float(saved_max)
         self._sent_bytes = 0
         self._counted_ns = 0
         self.waiting: dict[int, None] = {}
@@ -88,7 +92,7 @@ class ProbeBudget:
             sent_bytes += port.tx_bytes
         earned = (sent_bytes - self._sent_bytes) * self._share + (now_ns - self._counted_ns) / self._interval_ns
         self._sent_bytes, self._counted_ns = sent_bytes, now_ns
-        self._saved = min(self._saved + earned, float(SAVED_MAX))
+        self._saved = min(self._saved + earned, self._saved_max)
         return max(0, int(self._saved) - self._ahead_of(qpn))
 
     def spend(self, qpn: int, count: int, *, more: bool) -> None:
@@ -112,7 +116,7 @@ class ProbeBudget:
         """How many probes to keep back for queue pairs whose turn is before this one's."""
         ahead = 0
         for other in self.waiting:
-            if other == qpn or ahead == SAVED_MAX - 1:
+            if other == qpn or ahead == self._saved_max - 1:
                 break
             ahead += 1
         return ahead

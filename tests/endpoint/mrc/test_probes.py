@@ -14,7 +14,7 @@ from endpoint.mrc.paths.ev_state import SENDABLE, EvCause
 from endpoint.mrc.paths.probe_budget import AskingBudget, ProbeBudget
 from endpoint.nic.attributes import VerbError
 from endpoint.nic.config import ConfigError
-from endpoint.nic.wire import Opcode
+from endpoint.nic.wire import EndpointOp, Opcode
 from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import QPState, QueueFull
 from tests.helpers.transport import Bench, Flow, Packet, Wire
@@ -277,6 +277,59 @@ def test_senders_of_an_incast_ask_once_per_fifty_packets_at_most() -> None:
     packets = sum(requester.data_packets + requester.retransmits for requester in requesters)
     assert sum(requester.counters()["probes"] for requester in requesters) <= 0.02 * packets
     assert sum(requester.timeouts for requester in requesters) == 0
+
+
+def ev_probes(wire: Wire) -> Counter[str]:
+    """How many requests of a way back each host sends from now on; port status updates are opcodes of their own."""
+    sent: Counter[str] = Counter()
+
+    def hear(host: str, port: int, frame: bytes) -> None:
+        packet = Packet(port, frame)
+        if packet.opcode is Opcode.ENDPOINT_REQUEST and packet.erth.op == EndpointOp.EV_PROBE:
+            sent[host] += 1
+
+    wire.tap(hear)
+    return sent
+
+
+def test_a_host_that_receives_by_one_queue_pair_refreshes_its_way_back_once_per_round_trip() -> None:
+    """Paper, section 2.4: an EV probe in each round trip in which something came in and nothing went out."""
+    wire = Wire()
+    flow = Flow(wire)
+    flow.keep_posted(50_000, 16, 300 * wire.base_rtt_ns)
+    sent = ev_probes(wire)
+    wire.run(300 * wire.base_rtt_ns)
+    assert 0.95 <= sent["h1"] / 300 <= 1.0
+    assert sent["h0"] == 0
+
+
+def test_a_host_that_receives_by_many_queue_pairs_refreshes_each_way_back_in_turn() -> None:
+    wire = Wire(seed=5, hosts=17)
+    flows = [Flow(wire, f"h{number}", "h0", seed=number) for number in range(1, 17)]
+    for flow in flows:
+        flow.post(400_000)
+    sent = ev_probes(wire)
+    wire.run(3000 * wire.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
+    trips = wire.now_ns / wire.base_rtt_ns
+    assert trips / 2 < sent["h0"] <= trips + 8
+    confirmed = [flow.remote.reverse._confirmed.bit_count() for flow in flows]
+    assert min(confirmed) >= 2, confirmed
+
+
+def test_queue_pairs_that_wait_for_their_own_ports_probe_no_way_back() -> None:
+    """Both ends of 64 queue pairs send: one that is silent for a round trip waits for its turn, and data that is
+    answered will tell of its EVs."""
+    wire = Wire(seed=5)
+    flows = [Flow(wire, seed=seed) for seed in range(64)]
+    source, sink = (wire.transports[host].register_memory(bytearray(100_000)) for host in ("h1", "h0"))
+    for flow in flows:
+        flow.post(100_000)
+        flow.remote.post_write(0, source, 0, 100_000, sink.va, sink.rkey, None)
+    sent, ends = ev_probes(wire), [qp for flow in flows for qp in (flow.qp, flow.remote)]
+    wire.run(3000 * wire.base_rtt_ns, stop=lambda: not any(qp.work.pending for qp in ends))
+    packets = sum(qp.requester.data_packets for qp in ends)
+    assert packets == 2 * 64 * 25
+    assert sum(sent.values()) <= 0.02 * packets
 
 
 def test_silence_is_asked_about_within_a_share_of_the_data_packets_and_the_ends_of_messages_first() -> None:
