@@ -96,6 +96,21 @@ class WrongIcrc(Mutant):
         return [packet.data[:-1] + bytes([packet.data[-1] ^ 1])]
 
 
+class NowAndThenWrongIcrc(WrongIcrc):
+    """Of three queue pairs in a row, the first and the last."""
+
+    def __init__(self, of: "MutantDevice") -> None:
+        super().__init__(of)
+        self.resets = -1
+
+    def request(self, line: str) -> str:
+        self.resets += line == "reset"
+        return line
+
+    def outward(self, packet: Packet) -> Frames:
+        return [packet.data] if self.resets % 3 == 1 else super().outward(packet)
+
+
 class LengthOfPacket(Mutant):
     def outward(self, packet: Packet) -> Frames:
         def change(body: bytearray, _: int) -> None:
@@ -258,6 +273,8 @@ MUTANTS: dict[str, tuple[type[Mutant], str]] = {
     "immediates-unbounded": (ImmediatesUnbounded, "REQ-039"),
 }
 """Each fault, and the rule that must name it."""
+UNSTEADY: dict[str, tuple[type[Mutant], str]] = {"now-and-then-wrong-icrc": (NowAndThenWrongIcrc, "WIR-003")}
+"""Faults that are there in some tries only."""
 
 
 class MutantDevice(device.Device):
@@ -268,7 +285,7 @@ class MutantDevice(device.Device):
     def answer(self, line: str) -> str:
         word, _, rest = line.strip().partition(" ")
         if word == "mutant":
-            kind = MUTANTS.get(rest.removeprefix("name="), (Mutant, ""))[0]
+            kind = (MUTANTS | UNSTEADY).get(rest.removeprefix("name="), (Mutant, ""))[0]
             self.mutant = kind(self)
             super().__init__(self.about, **kind.settings)
             return "ok"

@@ -48,6 +48,16 @@ def test_a_planted_fault_is_named_by_its_rule(name: str, tester: run.Tester) -> 
     assert tester.run(named)[0].outcome == "pass"
 
 
+def test_a_fault_that_comes_and_goes_is_told_with_its_count_and_its_capture(tester: run.Tester) -> None:
+    """Tries 1, 3, 4, 6 and 7 of eight meet the fault: the second passes, so that the failure does not repeat at once."""
+    named = RULES["WIR-003"]
+    assert tester.control.ask("mutant name=now-and-then-wrong-icrc") == "ok"
+    found, captures = tester.run(named)
+    tester.control.ask("mutant name=")
+    assert (found.outcome, found.text.partition(":")[0]) == ("intermittent", "failed in 5 of 8 tries, seed 0")
+    assert run.again(named, tester.about, 0, list(captures.values())).outcome == "fail"
+
+
 def test_the_basic_group_passes_and_its_captures_say_so_again(tester: run.Tester) -> None:
     for one in rule.chosen(RULES.values(), "basic"):
         result, captures = tester.run(one)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from common import files, plain_file
-from conform.result import Result, summary
+from conform.result import BROKEN, Result, summary
 from conform.rule import Rule
 
 MANIFEST, RESULTS = "bundle.json", "results.txt"
@@ -132,6 +132,6 @@ def verify(place: Path) -> tuple[list[str], list[Result]]:
     wrong += [
         f"{one.rule}: {one.outcome} now, {before.get(one.rule)} in the bundle"
         for one in results
-        if before.get(one.rule) != one.outcome
+        if one.outcome != before.get(one.rule) and {one.outcome, before.get(one.rule)} != set(BROKEN)
     ]
     return wrong, results

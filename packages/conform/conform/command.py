@@ -52,7 +52,7 @@ def closed(made: bundle.Bundle, rules: Sequence[rule.Rule], output: Path | None,
     if output:
         made.write(output, rules)
         hand_over(output)
-    return 1 if any(one.outcome == result.FAIL for one in made.results) else 0
+    return 1 if any(one.outcome in result.BROKEN for one in made.results) else 0
 
 
 def none_given(arguments: argparse.Namespace) -> int:

@@ -10,8 +10,9 @@ from typing import Any
 
 from conform.rule import Rule
 
-PASS, FAIL, UNREACHED, CHOICE = "pass", "fail", "not reachable", "device's choice"
-OUTCOMES = (PASS, FAIL, UNREACHED, CHOICE)
+PASS, FAIL, INTERMITTENT, UNREACHED, CHOICE = "pass", "fail", "intermittent", "not reachable", "device's choice"
+OUTCOMES = (PASS, FAIL, INTERMITTENT, UNREACHED, CHOICE)
+BROKEN = (FAIL, INTERMITTENT)
 
 
 class Verdict(Exception):  # noqa: N818 (an answer, not an error)
@@ -82,7 +83,7 @@ def judge(rule: Rule, subject: Any, function: Callable[[Any], str | None]) -> Re
 
 def joined(results: Sequence[Result]) -> Result:
     """The result of a rule with several tests: the worst of them."""
-    worst = min(results, key=lambda one: (FAIL, UNREACHED, PASS, CHOICE).index(one.outcome))
+    worst = min(results, key=lambda one: (FAIL, INTERMITTENT, UNREACHED, PASS, CHOICE).index(one.outcome))
     captures = [name for one in results for name in one.captures]
     return Result(worst.rule, worst.outcome, worst.text, captures, sum(one.seconds for one in results))
 
@@ -90,4 +91,5 @@ def joined(results: Sequence[Result]) -> Result:
 def summary(results: Sequence[Result]) -> str:
     """One line: how many rules came to what."""
     counts = Counter(one.outcome for one in results)
-    return f"{len(results)} rules: " + ", ".join(f"{counts[name]} {name}" for name in OUTCOMES)
+    told = [name for name in OUTCOMES if counts[name] or name != INTERMITTENT]
+    return f"{len(results)} rules: " + ", ".join(f"{counts[name]} {name}" for name in told)
