@@ -49,7 +49,7 @@ def test_a_planted_fault_is_named_by_its_rule(name: str, tester: run.Tester) -> 
 
 
 def test_a_fault_that_comes_and_goes_is_told_with_its_count_and_its_capture(tester: run.Tester) -> None:
-    """Tries 1, 3, 4, 6 and 7 of eight meet the fault: the second passes, so that the failure does not repeat at once."""
+    """Tries 1, 3, 4, 6 and 7 of eight meet the fault: the second passes, so the failure does not repeat at once."""
     named = RULES["WIR-003"]
     assert tester.control.ask("mutant name=now-and-then-wrong-icrc") == "ok"
     found, captures = tester.run(named)

@@ -58,7 +58,7 @@ class Tester:
         for number, test in enumerate(rule.functions()):
             found, bench = self._made(rule, number, test)
             results.append(found)
-            captures[file_name(rule, number)] = capture.packed(bench.session.events, names(self.about))
+            captures[file_name(rule, number)] = capture.packed(bench.session.events, names(self.about))  # type: ignore[union-attr]
             self._watch(bench, found)
         return result.joined(results), captures
 
