@@ -14,6 +14,7 @@ from conform import capture, rule
 from conform.nic import hunting, run
 from conform.nic.control import ControlError, Lines, channel
 from conform.nic.device_file import Control, DeviceFileError, parse
+from conform.nic.frames import Builder
 from conform.nic.link import SocketLink
 from conform.nic.session import ReplayError
 from tests.conform.mutant_nic import MUTANTS
@@ -71,6 +72,12 @@ def test_the_unmodified_nic_passes_every_rule(seed: int, tester: run.Tester) -> 
     seeded = replace(tester, seed=seed)
     results = [seeded.run(one)[0] for one in rule.chosen(RULES.values(), "all")]
     assert [one for one in results if one.outcome not in ("pass", "device's choice")] == []
+
+
+def test_an_address_in_front_of_memory_at_0_is_at_the_end_of_all_addresses() -> None:
+    """RETH has 64 bits of address, 12 bytes of BTH and 4 of METH before it."""
+    body = Builder(parse("[control]\ncommand = 'x'\n"), 0x100, va=0).write("WRITE_ONLY", 0, 0, b"abcd", 4, va=-256)
+    assert body[16:24] == b"\xff" * 7 + b"\x00"
 
 
 def test_a_changed_capture_is_not_judged(tester: run.Tester) -> None:

@@ -147,7 +147,8 @@ class Builder:
         body = bth.pack() + wire.Meth(rqmsn & 0xFFFF, msn & 0xFFFF).pack()
         if stamp is not None:
             body += struct.pack("!HBB", stamp, 0, 1)
-        body += wire.Reth(self.va + at if va is None else va, self.rkey if rkey is None else rkey, total).pack()
+        va = (self.va + at if va is None else va) % (1 << 64)
+        body += wire.Reth(va, self.rkey if rkey is None else rkey, total).pack()
         return body + (b"" if imm is None else struct.pack("!I", imm)) + payload + bytes(pad)
 
     def sack(

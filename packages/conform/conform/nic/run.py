@@ -23,8 +23,9 @@ SLOW_MAX = 4
 """How often a test is made again for which the machine was too slow."""
 TRIES = 8
 """How often a test is made that failed once and did not at once fail again."""
-SILENT_MAX = 3
-"""Rules in a row without any frame of the device, after which the rest is not tried."""
+SILENT_MAX, DEAD_MAX = 3, 20
+"""Rules in a row without any frame of the device, after which the rest is not tried: of one that has sent nothing at
+all, and of one that has."""
 
 
 @dataclass(slots=True)
@@ -38,6 +39,8 @@ class Tester:
     silent: str = ""
     """Why the device is not tried any further."""
     quiet_rules: int = 0
+    spoke: bool = False
+    """Whether a frame of the device has come."""
 
     def greet(self) -> None:
         """Raises `ControlError` if the device's control channel does not answer; finds out whether EV probes are."""
@@ -96,12 +99,14 @@ class Tester:
         """Give up on a device that says nothing."""
         sent = any(event.inward and event.place != capture.TEXT for event in bench.session.events)  # type: ignore[union-attr]
         if bench.seen:
-            self.quiet_rules = 0
+            self.quiet_rules, self.spoke = 0, True
         elif sent and found.outcome == FAIL:
             self.quiet_rules += 1
         if "control channel" in found.text:
             self.silent = found.text
-        elif self.quiet_rules >= SILENT_MAX:
+        elif self.spoke and self.quiet_rules >= DEAD_MAX:
+            self.silent = f"no frame of the device has come for {DEAD_MAX} rules, and some had before"
+        elif not self.spoke and self.quiet_rules >= SILENT_MAX:
             self.silent = "no frame of the device has come: check the interface, its MAC addresses and the device file"
 
 
