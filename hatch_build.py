@@ -22,7 +22,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 TREE = "mrclab_lab"
 PATHS = "mrclab.pth"
-PACKAGES = ("algorithms", "course", "operations", "p4c", "paper", "scale", "answers", "conform")
+PACKAGES = ("algorithms", "course", "operations", "p4c", "paper", "scale", "answers", "fabric", "conform")
 HELD = (
     "cli", "common", "controller", "endpoint", "judging", "libmrc", "mrclab", "p4", "page", "pyproject.toml", "running",
     "scenarios", "schedules", "studies", "switch", "topo", *(f"packages/{name}" for name in PACKAGES),

@@ -290,6 +290,7 @@ def test_a_program_that_fails_makes_the_verdict_false(tmp_path: Path) -> None:
 def test_a_program_that_ends_while_a_switch_is_down_leaves_no_switch_without_tables(tmp_path: Path) -> None:
     words = [
         "run", "smoke", "--world", "simulated", "--plain", "--rate", "100000", "--seed", "3", "--ranks", "h0..h1,h3",
+        "--runs", str(tmp_path),
     ]  # fmt: skip
     assert cli.main([*words, "--program", TRAINS.replace("--steps 80", "--steps 51")]) == 0
     lines = map(json.loads, (tmp_path / "latest" / "journal.jsonl").read_text().splitlines())
