@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common import files, user_code
+from common.source_names import of_options, shown, shown_on_page
 from judging import evidence
 from judging.checks import Check
 from judging.reports import report
@@ -54,10 +55,12 @@ def judge(
     verdict = verdict_of(run, checks)
     run.write(directory / "journal.jsonl")
     replay(directory, run.texts)
-    files.write(directory / f"summary{again}.txt", report.summary(run, story, verdict))
-    files.write(directory / f"report{again}.html", report.html(run, story, verdict))
+    names = of_options(run.options)
+    files.write(directory / f"summary{again}.txt", shown(report.summary(run, story, verdict), names))
+    files.write(directory / f"report{again}.html", shown_on_page(report.html(run, story, verdict), names))
     findings = [
-        {"check": f.check, "holds": f.holds, "reason": f.reason, "figures": f.figures} for f in verdict.findings
+        {"check": f.check, "holds": f.holds, "reason": shown(f.reason, names), "figures": f.figures}
+        for f in verdict.findings
     ]
     document = {"verdict": verdict.word, "findings": findings, "figures": figures(run)}
     files.write(directory / f"verdict{again}.json", json.dumps(document, indent=2) + "\n")

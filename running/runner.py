@@ -17,6 +17,7 @@ import controller
 from common import files, plain_file
 from common.client import ControlTimeoutError
 from common.journal import Journal
+from common.source_names import shown
 from endpoint import WorkloadGroup, call
 from endpoint.nic import AlgorithmError
 from judging import units
@@ -49,7 +50,7 @@ class Runner:
     def __init__(self, spec: RunSpec, directory: RunDirectory, tell: Callable[[str], None]) -> None:
         self.spec = spec
         self.directory = directory
-        self.tell = tell
+        self.tell = tell if not spec.plan.names else lambda line: tell(shown(line, spec.plan.names))
         self._clock: Callable[[], float] | None = None
         self._dead: set[tuple[str, str]] = set()  # links that the tables leave out
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import permutations
 from typing import Any
 
+from common import source_names
 from common.fields import document
 from common.seeds import Purpose, derive
 from judging.checks import Check
@@ -145,6 +146,7 @@ class RunSpec:
             "delay_ns": {"local": plan.delay_ns(1), "fabric": plan.delay_ns(plan.topology.longest_path_switches)},
             "pmtu_bytes": plan.packets.pmtu_bytes,
             "fabric": fabric_words(plan),
+            **({source_names.KEY: dict(plan.names)} if plan.names else {}),
             "hosts": plan.host_count,
             "switches": plan.switch_count,
             "switch_kind": switch_kinds(plan),

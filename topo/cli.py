@@ -9,6 +9,7 @@ from typing import Any
 
 from common import files
 from common.door import added, of_packages, thing
+from common.source_names import shown
 from common.terminal.printable import path_line
 from topo.count import count_parts
 from topo.emulation import labname, state
@@ -217,7 +218,7 @@ def run_paths(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         print(json.dumps(paths_json(plan, chosen, faults), indent=1))
     else:
-        print(show_paths(plan, chosen, faults))
+        print(shown(show_paths(plan, chosen, faults), plan.names))
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from cli.command_table import add
 from cli.options import check_seconds
+from common import source_names
 from common.terminal.columns import aligned
 from running.view import LabView, attached, chosen_ports, programs, rows_of
 from running.view.port_rows import GAUGES, PAUSES, Row, Rows, added
@@ -32,7 +33,7 @@ def counters_command(arguments: argparse.Namespace) -> int:
     view = attached()
     chosen = chosen_ports(view.plan, arguments.target)
     if arguments.watch is None:
-        show(counter_rows(view, chosen), arguments.format)
+        show(counter_rows(view, chosen), arguments.format, view.plan.names)
         return 0
     before = rows_of(view, chosen)
     while True:
@@ -40,7 +41,7 @@ def counters_command(arguments: argparse.Namespace) -> int:
         now = counter_rows(view, chosen)
         if arguments.format == "text" and sys.stdout.isatty():
             sys.stdout.write("\033[2J\033[H")
-        show(added(before, now), arguments.format)
+        show(added(before, now), arguments.format, view.plan.names)
         sys.stdout.flush()
         before = now
 
@@ -54,8 +55,8 @@ def counter_rows(view: LabView, chosen: Sequence[PortRef]) -> Rows:
     return rows_of(view, chosen, program)
 
 
-def show(rows: Mapping[str, Sequence[Row]], form: str) -> None:
-    """As JSON with every number, or as tables of what is not zero."""
+def show(rows: Mapping[str, Sequence[Row]], form: str, names: Mapping[str, str]) -> None:
+    """As JSON with every number, or as tables of what is not zero; `names` are those of the plan's source."""
     if form == "json":
         sys.stdout.write(json.dumps({"unit": "packets", **rows}) + "\n")
         return
@@ -63,7 +64,8 @@ def show(rows: Mapping[str, Sequence[Row]], form: str) -> None:
     port_columns = (*counted, *GAUGES, *PAUSES, "DROPS")
     class_columns = ("IFACE", "CLASS", "RX", "TX", "TRIM_PKTS", "ECN_MARKED", "DROPS")
     tables = [table(rows["ports"], port_columns), table(rows["classes"], class_columns)]
-    sys.stdout.write("\n\n".join(filter(None, tables)) + "\n" if any(tables) else "all counters are zero\n")
+    text = "\n\n".join(filter(None, tables)) + "\n" if any(tables) else "all counters are zero\n"
+    sys.stdout.write(source_names.shown(text, names))
 
 
 def table(rows: Sequence[Row], columns: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cli.command_table import add
+from common.source_names import shown
 from common.terminal.printable import printable_text
 from common.terminal.standard_streams import write_out
 from running.view import attached, chosen_path, journey_json
@@ -59,7 +60,8 @@ def trace_command(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         write_out(json.dumps(journey_json(path, journey), indent=2) + "\n")
     else:
-        write_out(printable_text("\n".join(as_text(path, where, frame, journey, arguments.full))) + "\n")
+        text = "\n".join(as_text(path, where, frame, journey, arguments.full))
+        write_out(printable_text(shown(text, plan.names)) + "\n")
     return 0 if journey.reached == path.destination else 1
 
 

@@ -12,6 +12,7 @@ from math import inf
 from typing import Any
 
 from common import plain_file
+from common.source_names import of_options, shown, shown_on_page
 from judging import evidence
 from judging.checks import qp_errors
 from judging.measures import counters, flows, goodput, paths, steps
@@ -416,12 +417,18 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
     return {"findings": findings, "runs": by_run, "figures": numbers}
 
 
+def source_names(runs: Sequence[Run]) -> dict[str, str]:
+    """The names of nodes in the source of the runs' plan; none where the plans' differ."""
+    first, *others = (of_options(run.options) for run in runs)
+    return first if all(other == first for other in others) else {}
+
+
 def html(runs: Sequence[Run]) -> str:
     """The page."""
     titles = names(runs)
     named = list(zip(titles, runs, strict=True))
     title = " against ".join(titles)
-    return page.page(
+    document = page.page(
         title,
         f"<h1>{page.text(title)}</h1>",
         *(page.paragraph(f"{name}: {report.subtitle(run)}", soft=True) for name, run in named),
@@ -434,10 +441,12 @@ def html(runs: Sequence[Run]) -> str:
         page.section("Training steps", plots.step_times(named)),
         page.section("In numbers", page.table(["", *titles], rows(runs))),
     )
+    return shown_on_page(document, source_names(runs))
 
 
 def summary(runs: Sequence[Run]) -> str:
     """The comparison as text for a terminal, without the charts."""
     findings = [[report.MARKS[f.holds], f.check, f.reason] for f in findings_between(runs)]
     table = [["", *names(runs)], *rows(runs)]
-    return report.for_terminal([*report.columns(findings), "", *report.columns(table)])
+    text = report.for_terminal([*report.columns(findings), "", *report.columns(table)])
+    return shown(text, source_names(runs))

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.quoting import command
+from common.source_names import KEY as NAMES
 from common.terminal.printable import printable
 from judging.measures import planes
 from judging.reports import completion, page, plots, tables
@@ -79,7 +80,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         f'<h1>{page.text(story.title)}</h1><p><span class="verdict {verdict.word}">{verdict.word}</span> '
         f'<span class="soft">{page.text(subtitle(run))}</span></p>'
     )
-    settings = [[key, worded(value)] for key, value in sorted(options.items())]
+    settings = [[key, worded(value)] for key, value in sorted(options.items()) if key != NAMES]
     return page.page(
         f"{story.title}: {verdict.word}",
         head,

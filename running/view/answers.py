@@ -28,6 +28,7 @@ def chosen_ports(plan: Plan, target: str | None, nodes: Iterable[Node] | None = 
     """The ports of `nodes` (all switches), of one node, or the two ends of a link. ValueError with what there is."""
     if not target:
         return [ref for node in nodes or plan.switches() for ref in ports(plan, node)]
+    target = plan.own_names(target)
     if "-" in target:
         first, _, second = target.partition("-")
         link = link_between(plan, plan.node(first), plan.node(second))
@@ -162,7 +163,7 @@ def journey_json(path: Path, journey: Journey) -> dict[str, Any]:
 
 def near_end(plan: Plan, link: str) -> PortRef:
     """The port at the first node of `A-B`; ValueError names what is wrong with it."""
-    first, dash, second = link.partition("-")
+    first, dash, second = plan.own_names(link).partition("-")
     if not dash:
         raise ValueError(f"a link must be two neighbours, such as p1l0-p1s2 (got {link!r})")
     a, b = plan.node(first), plan.node(second)

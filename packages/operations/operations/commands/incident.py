@@ -16,6 +16,7 @@ from cli import add, add_json, add_runs, hand_over, hand_over_below, handing_ove
 from common.giving import opened_folder
 from common.interpreter import become
 from common.quoting import quoted
+from common.source_names import of_options, shown
 from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_error, write_out
 from operations.incident.kind import check_level
@@ -103,7 +104,8 @@ def incident_command(arguments: argparse.Namespace) -> int:
         plan = None if arguments.plan is None else load_plan(arguments.plan)
         directory = start(arguments.runs, seed, arguments.level, arguments.world, plan)
         hand_over(*directory.made)
-        return _say(arguments, {"folder": str(directory.path), **ask(directory.path, "status")}, "briefing")
+        folder = directory.path
+        return _say(arguments, {"folder": str(folder), **ask(folder, "status")}, "briefing", folder)
     if arguments.tool == "kinds" and arguments.of_level is not None:
         return _kinds(arguments, arguments.of_level)
     if arguments.tool == "scores":
@@ -117,7 +119,7 @@ def incident_command(arguments: argparse.Namespace) -> int:
         return _end(arguments, folder)
     match arguments.tool:
         case "status":
-            return _say(arguments, {"folder": str(folder), **ask(folder, "status")}, "briefing")
+            return _say(arguments, {"folder": str(folder), **ask(folder, "status")}, "briefing", folder)
         case "kinds":
             return _kinds(arguments, int(ask(folder, "status")["level"]))
         case "view":
@@ -139,15 +141,18 @@ def _end(arguments: argparse.Namespace, folder: Path) -> int:
                 document = ask(folder, "end")
         finally:
             hand_over_below(opened, *WRITTEN)
-    _say(arguments, document, "result")
+    _say(arguments, document, "result", folder)
     return STATUS[document["verdict"]]
 
 
-def _say(arguments: argparse.Namespace, document: dict[str, Any], form: str) -> int:
+def _say(arguments: argparse.Namespace, document: dict[str, Any], form: str, folder: Path | None = None) -> int:
+    """Print a document; text has the names of the source of the incident in `folder`."""
     from operations.incident import text
 
-    lines = [json.dumps(document, indent=1)] if arguments.json else getattr(text, form)(document)
-    _write(lines)
+    if arguments.json:
+        _write([json.dumps(document, indent=1)])
+    else:
+        _write(getattr(text, form)(document), folder)
     return 0
 
 
@@ -220,9 +225,10 @@ def _tool(arguments: argparse.Namespace, folder: Path) -> int:
     if tool == "exec":
         return _execute(shlex.split(given["line"]), namespace_of(given["node"], str(result.get("namespace"))))
     if tool == "counters":
-        show({name: result[name] for name in ("ports", "classes")}, "text")
+        names = of_options(RunDirectory(folder).options())
+        show({name: result[name] for name in ("ports", "classes")}, "text", names)
     else:
-        _write(text.SHOW[tool](result))
+        _write(text.SHOW[tool](result), folder)
     write_out(f"({text.used(answer)})\n", sys.stderr)
     return 0
 
@@ -233,5 +239,6 @@ def _execute(words: list[str], name: str) -> int:
         return become(words)
 
 
-def _write(lines: Sequence[str]) -> None:
-    write_out("\n".join(lines) + "\n")
+def _write(lines: Sequence[str], folder: Path | None = None) -> None:
+    names = {} if folder is None else of_options(RunDirectory(folder).options())
+    write_out(shown("\n".join(lines) + "\n", names))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common import files
+from common.source_names import shown_on_page
 from common.terminal.counted import counted
 from judging.reports import page
 from judging.reports.report import REPLAY
@@ -44,10 +45,11 @@ def finished(session: IncidentSession, named: Sequence[Named] | None, because: s
         document["evidence"] = [evidence(session, fault) for fault in session.incident.hidden]
     finally:
         session.asked[:] = asked  # the commands of the evidence are not the operator's
+    names = session.incident.plan.names  # of the page, below: a reason may be no UTF-8
     document["not_written"] = session.close() + failures(
         lambda: session.keep(document),
         lambda: export.beside_report(folder),
-        lambda: files.write(folder / PAGE, html(document, asked).encode(errors="replace")),  # a reason may be no UTF-8
+        lambda: files.write(folder / PAGE, shown_on_page(html(document, asked), names).encode(errors="replace")),
     )
     return document
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from common import files
+from common import files, source_names
 from common.fields import Fields
 from common.journal import Journal
 from common.outcome import error_line
@@ -78,6 +78,7 @@ class IncidentSession:
             "single_plane": False,
             "priority_flow_control": False,
             "pace": 1.0,
+            **({source_names.KEY: dict(plan.names)} if plan.names else {}),
             **({"seed": self.incident.seed, "truth": described(self.incident)} if self.over else {}),
         }
 

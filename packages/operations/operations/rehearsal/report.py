@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from common import files
+from common.source_names import shown
 from common.terminal.counted import counted
 from common.terminal.printable import path_line
 from judging.reports import page
@@ -84,7 +85,8 @@ def worst(statement: RehearsalResult) -> list[str]:
     if statement.hunted:
         flaps = counted(statement.hunted[0].flaps, "flapping cable")
         lines.append(f"hunted for a worse schedule: {counted(len(statement.hunted), 'run')} with {flaps}")
-    beside = ", ".join(spell(fault) for fault in run.background) or "no other fault"
+    spelled = shown(", ".join(map(spell, run.background)), statement.planned.plan.names)
+    beside = spelled or "no other fault"
     took = f"{run.slowdown * run.usual_ms:.0f} ms instead of {run.usual_ms:.0f} ms, {run.slowdown:.2f} times as long"
     lost = f"the job lost {run.lost_steps:.2f} steps"
     lost += "" if (count := tokens(statement)) is None else f", {count:,} tokens"
