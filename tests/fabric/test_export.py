@@ -1,6 +1,8 @@
 """Plans as files of other gear, and back: the same nodes, cables, rates and settings."""
 
+import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import IPv6Network
 from pathlib import Path
@@ -13,14 +15,14 @@ from hypothesis import given, settings, strategies as st
 
 from cli.main import main
 from fabric.checking import check
-from fabric.exporting import FORMS, export, source_name
+from fabric.exporting import FORMS, eth, ethernet, export, source_name
 from fabric.facts import Facts
 from fabric.planning import imported
 from fabric.reading import read
 from fabric.shape import shape_of
 from tests.topo.topologies.shapes import LEAF_SPINES, leaf_spines, lists, pods, rails, uneven
-from topo import Plan, load_plan
-from topo.graph import links
+from topo import Host, Plan, load_plan
+from topo.graph import PortRef, links
 
 SHAPES = st.one_of(leaf_spines, LEAF_SPINES, lists(), pods(), rails(), uneven())
 
@@ -69,6 +71,87 @@ def test_an_exported_plan_is_imported_as_the_same_plan(form: str, plan: Plan):
         facts = written(plan, form, Path(folder))
         again = imported(facts, shape_of(facts), "again").plan
     assert told(again, form) == told(plan, form)
+
+
+Ends = list[tuple[tuple[str, str], tuple[str, str]]]
+"""Cables, by the names of nodes and ports."""
+
+
+def port(ref: PortRef) -> tuple[str, str]:
+    """A port by the names of its configuration."""
+    return ref.node.name, eth(ref) if isinstance(ref.node, Host) else ethernet(ref)
+
+
+def netlab(ends: Ends) -> dict[str, str]:
+    """One topology."""
+    nodes = {name for link in ends for name, _ in link}
+    lines = [
+        "nodes:",
+        *(f"  {name}: {{role: host}}" if name.startswith("server") else f"  {name}: {{}}" for name in nodes),
+    ]
+    lines.append("links:")
+    for number, link in enumerate(ends, 1):
+        lines += [f"- linkindex: {number}", "  type: p2p", "  interfaces:"]
+        lines += [f"  - {{node: {name}, ifindex: 1, ifname: {port}}}" for name, port in link]
+    return {"netlab.yml": "\n".join(lines) + "\n"}
+
+
+def netbox(ends: Ends) -> dict[str, str]:
+    """The columns of NetBox's import."""
+    head = "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name,type,status\n"
+    interface = "dcim.interface"
+    rows = (f"{a},{interface},{p},{b},{interface},{q},smf,connected\n" for (a, p), (b, q) in ends)
+    return {"cables.csv": head + "".join(rows)}
+
+
+def lldp(ends: Ends) -> dict[str, str]:
+    """A table per device, as `lldpcli show neighbors -f json` prints it."""
+    seen: dict[str, list[dict[str, Any]]] = {}
+    for (a, p), (b, q) in ((one, other) for link in ends for one, other in (link, link[::-1])):
+        entry = {"via": "LLDP", "chassis": {b: {}}, "port": {"id": {"type": "ifname", "value": q}, "descr": q}}
+        seen.setdefault(a, []).append({p: entry})
+    return {f"{name}.json": json.dumps({"lldp": {"interface": rows}}) for name, rows in seen.items()}
+
+
+@pytest.mark.parametrize("cables", [netlab, netbox, lldp])
+@settings(max_examples=6)
+@given(plan=plans())
+def test_cables_of_every_form_beside_the_configurations_make_the_same_plan(
+    cables: Callable[[Ends], dict[str, str]], plan: Plan
+):
+    """The lab's own names tell roles and planes, which these files do not."""
+    plan = replace(plan, names=MappingProxyType({}))
+    with TemporaryDirectory() as folder:
+        written(plan, "sonic", Path(folder))
+        (Path(folder) / "topology.clab.yml").unlink()
+        ports = [
+            tuple(
+                (end.node.name, f"eth{end.port}" if isinstance(end.node, Host) else ethernet(end)) for end in (e.a, e.b)
+            )
+            for e in links(plan)
+        ]
+        for name, text in cables(ports).items():
+            (Path(folder) / name).write_text(text)
+        facts = read([Path(folder)])
+        again = imported(facts, shape_of(facts), "again").plan
+    assert told(again, "sonic") == told(plan, "sonic")
+
+
+def test_eos_has_ports_and_routes_and_says_that_its_own_usid_is_missing(tmp_path: Path, capsys):
+    """`ipv6 route PREFIX INTERFACE NEXTHOP` and routed ports, as Arista's manual has them."""
+    assert main(["topo", "export", "eos", "tiny", "-o", str(tmp_path / "out")]) == 0
+    assert "EOS: ports and routes, no uN: not run" in capsys.readouterr().out
+    lines = (tmp_path / "out/config/p0l0/startup-config").read_text().splitlines()
+    assert "! p0l0 must consume fcbb:bbbb:1000::/48 as uN: no public documentation says how" in lines
+    assert lines[6:12] == [
+        "interface Ethernet1",
+        "   description h0:eth1",
+        "   mtu 4338",
+        "   no switchport",
+        "   ipv6 enable",
+        "!",
+    ]
+    assert "ipv6 route fcbb:bbbb:2000::/48 Ethernet3 fe80::1" in lines
 
 
 @pytest.mark.parametrize("form", ["frr", "sonic"])

@@ -47,7 +47,7 @@ def add_export(commands: Any) -> None:
 
     command = commands.add_parser(
         "export",
-        help="a plan as containerlab topology with FRR, SONiC or Cumulus (NVUE) configurations",
+        help="a plan as containerlab topology with FRR, SONiC, Cumulus (NVUE) or EOS configurations",
         description="Names are those of the plan's source, uSIDs the lab's. "
         + "; ".join(f.tried for f in FORMS.values())
         + ".",

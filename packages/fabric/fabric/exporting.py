@@ -1,7 +1,7 @@
-"""A plan as files of other gear: a containerlab topology, and per switch FRR, SONiC or Cumulus (NVUE) configuration.
+"""A plan as files of other gear: a containerlab topology, and configurations of FRR, SONiC, Cumulus (NVUE) or EOS.
 
 Names are those of the plan's source. uSIDs are the lab's: a switch consumes its uN and routes the next uSID, which is a
-neighbour's or, at a leaf, a NIC's. FRR and SONiC files can be imported again.
+neighbour's or, at a leaf, a NIC's. FRR and SONiC files can be imported again; of EOS, uSIDs are left out.
 """
 
 import json
@@ -150,8 +150,33 @@ def cumulus(plan: Plan, switch: Switch) -> str:
     return "\n".join([*lines, "nv config apply"]) + "\n"
 
 
+def ethernet_of_eos(ref: PortRef) -> str:
+    """EOS's name of a port."""
+    return f"Ethernet{ref.port}"
+
+
+def eos(plan: Plan, switch: Switch) -> str:
+    """`startup-config` of ports and routes. The switch's own uSID is a comment: how EOS configures it is not public."""
+    name = source_name(plan, switch)
+    lines = [
+        f"! {name}: by Arista's documentation of ports and static routes; not run",
+        f"! {name} must consume {own_prefix(plan, switch)} as uN: no public documentation says how",
+        f"hostname {name}",
+        "!",
+        "ipv6 unicast-routing",
+        "!",
+    ]
+    for ref in ports(plan, switch):
+        far = peer(plan, ref)
+        lines += [f"interface {ethernet_of_eos(ref)}", f"   description {source_name(plan, far.node)}:{eth(far)}"]
+        lines += [f"   mtu {plan.links.mtu_bytes}", "   no switchport", "   ipv6 enable", "!"]
+    lines += [f"ipv6 route {prefix} {ethernet_of_eos(ref)} {NEXT_HOP}" for prefix, ref in next_usids(plan, switch)]
+    return "\n".join([*lines, "!", "end"]) + "\n"
+
+
 FORMS: Mapping[str, ExportForm] = {
     "frr": ExportForm("frr.conf", frr, eth, "linux", "FRR 10.3 or newer: not run"),
     "sonic": ExportForm("config_db.json", sonic, ethernet, "sonic-vs", "SONiC: not run"),
+    "eos": ExportForm("startup-config", eos, ethernet_of_eos, "arista_ceos", "EOS: ports and routes, no uN: not run"),
     "cumulus": ExportForm("nvue.sh", cumulus, swp, "cumulus_cvx", "Cumulus Linux 5.14 or newer: not run"),
 }
