@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common import files, user_code
-from common.source_names import of_options, shown, shown_on_page
+from common.terminal.source_names import of_options, shown, shown_on_page
 from judging import evidence
 from judging.checks import Check
 from judging.reports import report

@@ -17,7 +17,7 @@ import controller
 from common import files, plain_file
 from common.client import ControlTimeoutError
 from common.journal import Journal
-from common.source_names import shown
+from common.terminal.source_names import shown
 from endpoint import WorkloadGroup, call
 from endpoint.nic import AlgorithmError
 from judging import units

@@ -13,9 +13,9 @@ from functools import cached_property
 from itertools import permutations
 from typing import Any
 
-from common import source_names
 from common.fields import document
 from common.seeds import Purpose, derive
+from common.terminal import source_names
 from judging.checks import Check
 from running import identity
 from running.fault_words import spell

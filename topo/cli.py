@@ -9,8 +9,8 @@ from typing import Any
 
 from common import files
 from common.door import added, of_packages, thing
-from common.source_names import shown
 from common.terminal.printable import path_line
+from common.terminal.source_names import shown
 from topo.count import count_parts
 from topo.emulation import labname, state
 from topo.graph import peer, ports

@@ -10,7 +10,7 @@ from typing import Any
 
 from cli.command_table import add
 from cli.options import check_seconds
-from common import source_names
+from common.terminal import source_names
 from common.terminal.columns import aligned
 from running.view import LabView, attached, chosen_ports, programs, rows_of
 from running.view.port_rows import GAUGES, PAUSES, Row, Rows, added

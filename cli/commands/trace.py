@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cli.command_table import add
-from common.source_names import shown
 from common.terminal.printable import printable_text
+from common.terminal.source_names import shown
 from common.terminal.standard_streams import write_out
 from running.view import attached, chosen_path, journey_json
 from topo import load_plan

@@ -12,7 +12,7 @@ from math import inf
 from typing import Any
 
 from common import plain_file
-from common.source_names import of_options, shown, shown_on_page
+from common.terminal.source_names import of_options, shown, shown_on_page
 from judging import evidence
 from judging.checks import qp_errors
 from judging.measures import counters, flows, goodput, paths, steps

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.quoting import command
-from common.source_names import KEY as NAMES
 from common.terminal.printable import printable
+from common.terminal.source_names import KEY as NAMES
 from judging.measures import planes
 from judging.reports import completion, page, plots, tables
 from judging.run import Run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.source_names import of_options, shown, shown_on_page
+from common.terminal.source_names import of_options, shown, shown_on_page
 
 NAMES = {"p0l0": "p0-leaf1", "p0s1": "p0-spine2", "h1": "gpu02", "h2": "a&b"}
 

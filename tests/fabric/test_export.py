@@ -124,13 +124,7 @@ def test_cables_of_every_form_beside_the_configurations_make_the_same_plan(
     with TemporaryDirectory() as folder:
         written(plan, "sonic", Path(folder))
         (Path(folder) / "topology.clab.yml").unlink()
-        ports = [
-            tuple(
-                (end.node.name, f"eth{end.port}" if isinstance(end.node, Host) else ethernet(end)) for end in (e.a, e.b)
-            )
-            for e in links(plan)
-        ]
-        for name, text in cables(ports).items():
+        for name, text in cables([(port(link.a), port(link.b)) for link in links(plan)]).items():
             (Path(folder) / name).write_text(text)
         facts = read([Path(folder)])
         again = imported(facts, shape_of(facts), "again").plan

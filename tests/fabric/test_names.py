@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from common.source_names import TAGS
+from common.terminal.source_names import TAGS
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = re.compile(r"(?<![\w/])(?:p[01][ls][01]|h[0-3])(?!\w)")

@@ -16,8 +16,8 @@ from cli import add, add_json, add_runs, hand_over, hand_over_below, handing_ove
 from common.giving import opened_folder
 from common.interpreter import become
 from common.quoting import quoted
-from common.source_names import of_options, shown
 from common.terminal.printable import path_line
+from common.terminal.source_names import of_options, shown
 from common.terminal.standard_streams import write_error, write_out
 from operations.incident.kind import check_level
 from operations.incident.words import add_tools

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common import files
-from common.source_names import shown_on_page
 from common.terminal.counted import counted
+from common.terminal.source_names import shown_on_page
 from judging.reports import page
 from judging.reports.report import REPLAY
 from operations.incident import solving

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from common import files, source_names
+from common import files
 from common.fields import Fields
 from common.journal import Journal
 from common.outcome import error_line
+from common.terminal import source_names
 from common.terminal.choices import no_such
 from operations.incident.draw import CALLED_S, Incident, described
 from operations.incident.kind import NONE, AnswerError, check_answer, kinds_of

@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import quote
 
 from common import files
-from common.source_names import shown
 from common.terminal.counted import counted
 from common.terminal.printable import path_line
+from common.terminal.source_names import shown
 from judging.reports import page
 from judging.reports.report import REPLAY
 from operations.rehearsal.orders import best, sequence

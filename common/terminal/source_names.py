@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from html import escape
 
+__all__ = ["KEY", "TAGS", "of_options", "shown", "shown_on_page"]
+
 OWN = re.compile(r"(?<![\w./])(p\d+[lsc]\d+|h\d+)(?!\w)( *)")
 """A node's own name that is a word by itself, also as a part of a cable or of a NIC's port, and the spaces after it."""
 TAGS = re.compile(r"(<style>.*?</style>|<[^>]*>)", re.DOTALL)
