@@ -1,3 +1,3 @@
-"""The terminal: valid choices, columns, a console that outlasts its reader, names of imported fabrics, text without control characters or cut."""
+"""The terminal: choices, columns, a console that outlasts its reader, names of imported fabrics, text that is safe."""
 
 __all__ = ["choices", "columns", "console", "counted", "printable", "progress", "source_names", "standard_streams"]
