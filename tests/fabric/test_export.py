@@ -131,19 +131,29 @@ def test_cables_of_every_form_beside_the_configurations_make_the_same_plan(
     assert told(again, "sonic") == told(plan, "sonic")
 
 
-def test_eos_has_ports_and_routes_and_says_that_its_own_usid_is_missing(tmp_path: Path, capsys):
-    """`ipv6 route PREFIX INTERFACE NEXTHOP` and routed ports, as Arista's manual has them."""
+def test_eos_has_ports_routes_and_its_own_usid_in_a_locator(tmp_path: Path, capsys):
+    """`router srv6` as in MRC-Client's `configs/p0leaf0.cfg`, with the block and uSID of the plan."""
     assert main(["topo", "export", "eos", "tiny", "-o", str(tmp_path / "out")]) == 0
-    assert "EOS: ports and routes, no uN: not run" in capsys.readouterr().out
-    lines = (tmp_path / "out/config/p0l0/startup-config").read_text().splitlines()
-    assert "! p0l0 must consume fcbb:bbbb:1000::/48 as uN: no public documentation says how" in lines
-    assert lines[6:12] == [
+    assert "EOS: not run" in capsys.readouterr().out
+    text = (tmp_path / "out/config/p0l0/startup-config").read_text()
+    lines = text.splitlines()
+    assert lines[5:11] == [
         "interface Ethernet1",
         "   description h0:eth1",
         "   mtu 4338",
         "   no switchport",
         "   ipv6 enable",
         "!",
+    ]
+    at = lines.index("router srv6")
+    assert [line.strip() for line in lines[at : at + 7]] == [
+        "router srv6",
+        "vrf default",
+        "micro-segment domain MRC",
+        "block fcbb:bbbb::/32",
+        "!",
+        "locator LOC1",
+        "prefix micro-segment domain MRC end usid 0x1000",
     ]
     assert "ipv6 route fcbb:bbbb:2000::/48 Ethernet3 fe80::1" in lines
 

@@ -1,7 +1,7 @@
 """A plan as files of other gear: a containerlab topology, and configurations of FRR, SONiC, Cumulus (NVUE) or EOS.
 
 Names are those of the plan's source. uSIDs are the lab's: a switch consumes its uN and routes the next uSID, which is a
-neighbour's or, at a leaf, a NIC's. FRR and SONiC files can be imported again; of EOS, uSIDs are left out.
+neighbour's or, at a leaf, a NIC's. FRR and SONiC files can be imported again.
 """
 
 import json
@@ -156,20 +156,20 @@ def ethernet_of_eos(ref: PortRef) -> str:
 
 
 def eos(plan: Plan, switch: Switch) -> str:
-    """`startup-config` of ports and routes. The switch's own uSID is a comment: how EOS configures it is not public."""
-    name = source_name(plan, switch)
-    lines = [
-        f"! {name}: by Arista's documentation of ports and static routes; not run",
-        f"! {name} must consume {own_prefix(plan, switch)} as uN: no public documentation says how",
-        f"hostname {name}",
-        "!",
-        "ipv6 unicast-routing",
-        "!",
-    ]
+    """`startup-config` of ports, static routes and the switch's uN as the first node of a locator.
+
+    The block `router srv6` follows the configurations of switches that MRC-Client publishes (github.com/anichol67/
+    MRC-Client, 986ded2, `configs/`).
+    """
+    name, own = source_name(plan, switch), own_prefix(plan, switch)
+    block, usid = own.supernet(16), int(own.network_address) >> 128 - own.prefixlen & 0xFFFF
+    lines = [f"! {name}: not run", f"hostname {name}", "!", "ipv6 unicast-routing", "!"]
     for ref in ports(plan, switch):
         far = peer(plan, ref)
         lines += [f"interface {ethernet_of_eos(ref)}", f"   description {source_name(plan, far.node)}:{eth(far)}"]
         lines += [f"   mtu {plan.links.mtu_bytes}", "   no switchport", "   ipv6 enable", "!"]
+    lines += ["router srv6", "   vrf default", "      micro-segment domain MRC", f"         block {block}", "      !"]
+    lines += ["      locator LOC1", f"         prefix micro-segment domain MRC end usid {usid:#x}", "!"]
     lines += [f"ipv6 route {prefix} {ethernet_of_eos(ref)} {NEXT_HOP}" for prefix, ref in next_usids(plan, switch)]
     return "\n".join([*lines, "!", "end"]) + "\n"
 
@@ -177,6 +177,6 @@ def eos(plan: Plan, switch: Switch) -> str:
 FORMS: Mapping[str, ExportForm] = {
     "frr": ExportForm("frr.conf", frr, eth, "linux", "FRR 10.3 or newer: not run"),
     "sonic": ExportForm("config_db.json", sonic, ethernet, "sonic-vs", "SONiC: not run"),
-    "eos": ExportForm("startup-config", eos, ethernet_of_eos, "arista_ceos", "EOS: ports and routes, no uN: not run"),
+    "eos": ExportForm("startup-config", eos, ethernet_of_eos, "arista_ceos", "EOS: not run"),
     "cumulus": ExportForm("nvue.sh", cumulus, swp, "cumulus_cvx", "Cumulus Linux 5.14 or newer: not run"),
 }
