@@ -56,6 +56,21 @@ def test_frr_alone_is_a_fabric_of_another_block_and_planes_are_what_is_joined():
     assert any("5f00:0:7:120::/64 is fcbb:bbbb:2000::/48" in each for each in made("routed").differences)
 
 
+def test_hosts_that_are_called_as_the_lab_calls_others_keep_apart(tmp_path: Path):
+    folder = shutil.copytree(TEMPLATES / "rack", tmp_path / "rack")
+    for file in (each for each in folder.rglob("*") if each.is_file()):
+        file.write_text(re.sub(r"gpu0(\d)", r"h\1", file.read_text()))
+    for file in (each for each in folder.rglob("gpu0*")):
+        file.rename(file.with_name(file.name.replace("gpu0", "h")))
+    facts = read([folder])
+    made = imported(facts, shape_of(facts, [("h*", "host")]), "made")
+    assert {key: name for key, name in made.plan.names.items() if key.startswith("h")} == {
+        f"h{place}": f"host-h{place + 1}" for place in range(4)
+    }
+    assert [made.plan.node(name).name for name in ("host-h1", "h1")] == ["h0", "h1"]
+    assert "names: 4 of the source are the lab's for other nodes, such as h1: it is host-h1" in made.differences
+
+
 def test_sonic_alone_has_its_own_block_and_its_cables_from_the_neighbours_it_expects():
     plan = made("sonic").plan
     assert (plan.names["p0l1"], plan.names["p0s1"], plan.names["h1"]) == ("tor-2", "agg-2", "server-2")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.fields import TOML_BYTES_MAX
-from fabric.facts import Cable, FabricError, Facts, Place, Sid
-from fabric.shape import Shape
+from fabric.facts import Cable, FabricError, Facts, Place, Sid, natural
+from fabric.shape import OWN, Shape
 from topo import Host, Plan, PlanError, Switch
 from topo.address import switch_usid, usid_prefix
 from topo.planfile import parse_plan
@@ -37,6 +37,7 @@ def imported(facts: Facts, shape: Shape, name: str) -> Imported:
         if not shape.names(role):
             raise FabricError(f"{', '.join(sorted(facts.files))}: a fabric must have at least one {role} with cables")
     differences: list[str] = []
+    given = _names(shape, differences)
     body = [
         f"name = {quoted(name)}",
         f"description = {quoted(_description(facts, shape))}",
@@ -48,7 +49,7 @@ def imported(facts: Facts, shape: Shape, name: str) -> Imported:
         *_block(facts, shape, differences),
         "[names]",
         *(
-            f"{node} = {quoted(source)}  # {facts.devices[source].place}"
+            f"{node} = {quoted(given[source])}  # {facts.devices[source].place}"
             for source, node in sorted(shape.nodes.items(), key=lambda each: _order(each[1]))
             if source != node.name
         ),
@@ -60,6 +61,24 @@ def imported(facts: Facts, shape: Shape, name: str) -> Imported:
     differences += _sid_differences(facts, shape, plan)
     text = "\n".join([*_comments(facts, shape, differences), *body]) + "\n"
     return Imported(text, plan, tuple(differences))
+
+
+def _names(shape: Shape, differences: list[str]) -> dict[str, str]:
+    """The plan's names by the source's. Names that are the lab's own of other nodes get the role in front."""
+    names = {name: name for name in shape.nodes}
+    taken = [name for name, node in shape.nodes.items() if OWN.fullmatch(name) and name != node.name]
+    for role in {_role(shape.nodes[name]) for name in taken}:
+        names |= {name: f"{role}-{name}" for name in shape.names(role) if OWN.fullmatch(name)}
+    if taken:
+        first = min(taken, key=natural)
+        differences.append(
+            f"names: {len(taken)} of the source are the lab's for other nodes, such as {first}: it is {names[first]}"
+        )
+    return names
+
+
+def _role(node: Host | Switch) -> str:
+    return "host" if isinstance(node, Host) else node.role
 
 
 def quoted(text: str) -> str:
