@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from common.terminal.choices import no_such
 from common.terminal.counted import counted
-from topo import parse_node
+from topo import Plan, parse_node
 from topo.emulation import Lab
 from topo.fault import VERBS, Fault, FaultError, targets, verb_table
 from topo.path import path_of_ev, paths
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class FaultyLab(Protocol):
     """A lab whose faults can be changed, in either world."""
 
+    @property
+    def plan(self) -> Plan: ...
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault: ...
     def undo(self, fault: Fault) -> None: ...
     def heal(self) -> None: ...

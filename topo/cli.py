@@ -184,14 +184,14 @@ def run_show(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         print(json.dumps({"plan": plan_document(plan), "counts": count_parts(plan).as_json()}, indent=1))
     else:
-        print(show_plan(plan))
+        print(shown(show_plan(plan), plan.names))
     return 0
 
 
 def run_draw(arguments: argparse.Namespace) -> int:
     plan = chosen_plan(arguments.plan)
     if arguments.output is None:
-        print(draw_text(plan))
+        print(shown(draw_text(plan), plan.names))
         return 0
     if arguments.output.suffix != ".svg":
         raise ValueError(f"{arguments.output}: `topo draw` writes .svg; `./lab graph` writes .png, .dot and .mmd too")

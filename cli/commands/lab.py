@@ -23,6 +23,7 @@ from common import files, plain_file
 from common.client import ControlError
 from common.pairs import parse_pairs
 from common.terminal.columns import aligned
+from common.terminal.source_names import shown
 from running import view
 from topo import Switch, load_plan
 from topo.emulation import Lab, LabError, LabRunningError, Prerequisite, down, examine, labname, state
@@ -241,7 +242,8 @@ def run_status(arguments: argparse.Namespace) -> int:
     """The chosen lab in full; and, if there are others, a row for each lab of this machine."""
     if (lab := view.find()) is not None:
         told = lab.status()
-        print(json.dumps(told, indent=1) if arguments.format == "json" else _virtual_words(told))
+        words = shown(_virtual_words(told), lab.plan.names)
+        print(json.dumps(told, indent=1) if arguments.format == "json" else words)
         return 0
     name, there = labname.chosen(), rows()
     record = state.read_record(name.root)
@@ -283,10 +285,10 @@ def _show_record(record: state.LabState | None, name: LabName, status: Mapping[s
         print(status["closed"])
     for key, what in LOST.items():
         if status[key]:
-            print(f"{what}: {', '.join(status[key])}")
+            print(shown(f"{what}: {', '.join(status[key])}", record.plan.names))
     hidden = "an incident: what is wrong is hidden (./lab incident --help)"
     in_force = "\n".join(f"fault: {text}" for text in status["faults"]) or "no fault in force"
-    print(hidden if status["sealed"] else in_force)
+    print(hidden if status["sealed"] else shown(in_force, record.plan.names))
 
 
 def _virtual_words(status: Mapping[str, Any]) -> str:
@@ -338,14 +340,15 @@ def run_fault(arguments: argparse.Namespace) -> int:
     lab = attach()
     if arguments.verb == "list":
         in_force = [fault_json(fault) for fault in lab.faults()]
-        print(json.dumps(in_force, indent=1) if arguments.format == "json" else show_faults(lab))
+        listed = shown(show_faults(lab), lab.plan.names)
+        print(json.dumps(in_force, indent=1) if arguments.format == "json" else listed)
         return 0
     target, value = parse_injection(arguments.words, arguments.verb)
     fault = lab.inject(arguments.verb, target, value, arguments.seed)
     if arguments.format == "json":
         print(json.dumps(fault_json(fault), indent=1))
     else:
-        print(done(fault))
+        print(shown(done(fault), lab.plan.names))
     return 0
 
 
@@ -357,7 +360,8 @@ def fault_json(fault: Fault) -> dict[str, Any]:
 
 
 def run_undo(arguments: argparse.Namespace) -> int:
-    print(undo_faults(attach(), arguments.which))
+    lab = attach()
+    print(shown(undo_faults(lab, arguments.which), lab.plan.names))
     return 0
 
 

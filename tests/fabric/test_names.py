@@ -69,3 +69,19 @@ def test_a_rehearsal_has_the_names_of_the_source(rack: Path, capsys: pytest.Capt
     assert OWN.findall(said) == []
     (page,) = (rack.parent / "runs").rglob("rehearsal.html")
     assert OWN.findall(" ".join(part for part in TAGS.split(page.read_text()) if not part.startswith("<"))) == []
+
+
+def test_a_lab_its_faults_and_its_drawing_have_the_names_of_the_source(
+    rack: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["topo", "draw", "rack.toml"]) == 0
+    assert main(["up", "rack.toml", "--world", "simulated"]) == 0
+    try:
+        for words in (["fault", "link-down", "p0-leaf1-p0-spine1"], ["fault", "list"], ["status"], ["undo"]):
+            assert main(words) == 0
+    finally:
+        main(["down"])
+    said = capsys.readouterr().out
+    assert said.count("link-down p0-leaf1-p0-spine1") == 4
+    assert "[l0: gpu01 gpu02]" in said
+    assert OWN.findall(said) == []
