@@ -305,6 +305,14 @@ def test_digests_and_value_sets_are_written_as_bmv2_reads_them() -> None:
     assert kinds == {"default", "hexstr", "parse_vset"}
 
 
+def test_constants_of_a_calculation_have_the_digits_that_bmv2_copies() -> None:
+    """As p4lang's compiler writes them; BMv2's BufBuilder copies the bytes of `bitwidth` from the number's digits."""
+    made = Compilation(SWITCH.parents[1] / "p4" / "leaf.p4").run().json
+    inputs = next(each["input"] for each in made["calculations"] if each["algo"] == "csum16")
+    constants = {each["bitwidth"]: each["value"] for each in inputs if each["type"] == "hexstr"}
+    assert constants == {16: "0x0000", 24: "0x000000"}
+
+
 def test_what_only_other_compilers_write_is_kept() -> None:
     """Registers in expressions, actions called by the pipeline, saturating fields (JSON_format.md)."""
     given = Compilation(SWITCH / "stf" / "steer.p4").run().json

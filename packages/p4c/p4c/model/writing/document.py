@@ -58,7 +58,8 @@ def _input(part: externs.CalculationInput) -> Json:
         case externs.FieldInput(field):
             return expression(field)
         case externs.ConstInput(value, bits):
-            return {"type": "hexstr", "value": hexstr(value), "bitwidth": bits}
+            # all digits: BMv2 copies so many bits from the number's own bytes
+            return {"type": "hexstr", "value": padded(value & (1 << bits) - 1, bits), "bitwidth": bits}
         case externs.HeaderInput(header):
             return expression(header)
         case externs.PayloadInput():
