@@ -12,6 +12,7 @@ from topo.planfile import check_pfc
 
 if TYPE_CHECKING:
     from controller import ProgramVariant
+    from endpoint.transport import Transport
 
 __all__ = ["LOSSLESS", "TRANSPORTS", "Payload", "TransportChoice", "transport"]
 
@@ -32,6 +33,7 @@ class TransportChoice:
     payload: Payload = "real"  # "counted": in virtual time, frames leave payload out, and only its place is checked
     plain: bool = False  # every plane forwards plain IPv6 by ECMP, and routing avoids dead links: no source routes
     variant: str = ""  # MODULE:NAME of what switches run in place of the programs in `p4/`
+    edge: str = ""  # MODULE:CLASS of what stands between NIC and wire, a transport around a transport
 
     @property
     def routed(self) -> bool:
@@ -47,6 +49,11 @@ class TransportChoice:
         """The programs that switches run; None: the programs in `p4/`."""
         made: ProgramVariant | None = thing(self.variant) if self.variant else None
         return made
+
+    def edged(self, nic: "Transport") -> "Transport":
+        """The NIC with what stands between it and the wire."""
+        wrapped: Transport = thing(self.edge)(nic) if self.edge else nic
+        return wrapped
 
     @property
     def counted(self) -> bool:

@@ -293,7 +293,8 @@ class SimulatedWorld:
         self._journals.append(journal)
         journal.write_process("agent", pid=0, realtime_ns=0)
         nic = factory.make(transport.agent, own, seed, transport.settings, 0, counted=transport.counted)
-        made = HostNic(own, nic, journal.write_at, transport_name=transport.agent, clock=clock, now_ns=0)
+        edged = transport.edged(nic)
+        made = HostNic(own, edged, journal.write_at, transport_name=transport.agent, clock=clock, now_ns=0)
         entrance = SteppedUverbs(own, nic, transport.agent, journal=journal.write_at, answer_s=self._answer_s)
         return made, entrance
 

@@ -10,7 +10,7 @@ from tests.helpers.p4.programs import COMPILERS, ENGINES, ROOT, compiled_from, e
 
 STF = Path(__file__).parent / "stf"
 VARIANTS = ROOT / "packages" / "answers" / "answers"
-PROGRAMS = {"back_to_sender": ("leaf", "spine"), "adaptive": ("leaf",)}
+PROGRAMS = {"back_to_sender": ("leaf", "spine"), "adaptive": ("leaf",), "telemetry": ("leaf", "spine")}
 CASES = [
     pytest.param(variant, program, path, id=f"{variant}-{program}-{path.stem}")
     for variant, programs in PROGRAMS.items()
