@@ -10,18 +10,21 @@ from typing import Any
 from common import user_code
 from endpoint import plugins
 from endpoint.mrc import SEAMS, algorithms_of
+from running.transport_choice import transport
 from studies.sweeping.variant import Variant, split
 
 OPTION = "--algorithms"
+TRANSPORT = "transport"
 
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
     """`name` is what the user wrote, without folders unless two would have one name; `settings` are those of
-    `./lab run --setting`."""
+    `./lab run --setting`, and `transport` is that of `--transport`, whose switches may be others."""
 
     name: str
     settings: tuple[tuple[str, str], ...]
+    transport: str = "mrc"
 
 
 def parse(text: str) -> list[Algorithm]:
@@ -36,11 +39,13 @@ def parse(text: str) -> list[Algorithm]:
         raise ValueError(
             f"{OPTION} must have a name between its commas (number {words.index('') + 1} of {text!r} is empty)"
         )
-    settings = [_settings(word) for word in words]
-    algorithms = [Algorithm(name, own) for name, own in zip(_names(words, settings), settings, strict=True)]
+    parts = [_settings(word) for word in words]
+    transports = [dict(own).get(TRANSPORT, "mrc") for own in parts]
+    settings = [tuple(part for part in own if part[0] != TRANSPORT) for own in parts]
+    algorithms = [Algorithm(*one) for one in zip(_names(words, settings), settings, transports, strict=True)]
     for first, other in combinations(range(len(algorithms)), 2):
-        same = plugins.absolute(dict(algorithms[first].settings)) == plugins.absolute(dict(algorithms[other].settings))
-        if same or algorithms[first].name == algorithms[other].name:
+        one, two = (plugins.absolute({**dict(settings[at]), TRANSPORT: transports[at]}) for at in (first, other))
+        if one == two or algorithms[first].name == algorithms[other].name:
             raise ValueError(f"{OPTION} must name different algorithms (got {words[first]} and {words[other]})")
     return algorithms
 
@@ -54,7 +59,7 @@ def variants(
             f"--scenario must name different scenarios with commas between them (got {','.join(scenarios)!r})"
         )
     return [
-        [Variant(scenario, "mrc", plan, (), algorithm.settings, tuple(others.items())) for algorithm in algorithms]
+        [Variant(scenario, own.transport, plan, (), own.settings, tuple(others.items())) for own in algorithms]
         for scenario in scenarios
     ]
 
@@ -63,7 +68,9 @@ def _settings(word: str) -> tuple[tuple[str, str], ...]:
     settings: dict[str, str] = {}
     for part in word.split("+"):
         name, equals, value = part.partition("=")
-        if not equals or name.partition(".")[0] not in SEAMS:
+        if name == TRANSPORT and transport(value).agent != "mrc":
+            raise ValueError(f"{OPTION}: the transport in {word!r} must be a form of MRC")
+        if not equals or name.partition(".")[0] not in (*SEAMS, TRANSPORT):
             name, value = (_seam(part) if plugins.is_plugin(part) else "selection"), part
         if name in settings:
             raise ValueError(f"{OPTION}: {word!r} must choose {name} once")
@@ -79,6 +86,7 @@ def choices() -> str:
     shipped = {seam: ", ".join(_shipped(seam)) for seam in SEAMS}
     return (
         f"valid are {shipped['selection']}; congestion= with {shipped['congestion']}; loss= with {shipped['loss']};"
+        " transport= with a form of MRC, such as one with other switches;"
         " a class of yours as FILE.py:CLASS (a path with + or , cannot be named);"
         " and several of these with + between them"
     )

@@ -14,7 +14,7 @@ import pytest
 from cli.commands.seeds import contest, sweep
 from cli.main import main
 from studies.contest import text as told
-from studies.contest.algorithm import parse
+from studies.contest.algorithm import parse, variants
 from studies.contest.result import HEAD, LEADING, Match, Ranking, holm, ranks, results, seeds_needed
 from studies.sweeping.paired import difference
 from studies.sweeping.row import Row
@@ -176,6 +176,16 @@ def test_algorithms_are_settings() -> None:
     assert [one.name for one in found][1:4:2] == ["reps+congestion=swift", "congestion.py:Mine"]
 
 
+def test_a_transport_with_other_switches_is_part_of_an_algorithm() -> None:
+    found = parse("mrc,transport=mrc-int,congestion=hpcc+transport=mrc-int")
+    assert [(one.name, one.transport) for one in found] == [
+        ("mrc", "mrc"), ("transport=mrc-int", "mrc-int"), ("congestion=hpcc+transport=mrc-int", "mrc-int"),
+    ]  # fmt: skip
+    assert found[2].settings == (("congestion", "hpcc"),)
+    ((_, plain, own),) = variants(found, ["smoke"], "", {})
+    assert (plain.transport, plain.settings, own.settings) == ("mrc-int", (), (("congestion", "hpcc"),))
+
+
 def test_files_of_one_name_in_two_folders_keep_their_folders_and_one_file_its_short_name(tmp_path: Path) -> None:
     other = tmp_path / TEMPLATE.name
     other.write_text(TEMPLATE.read_text())
@@ -206,6 +216,8 @@ def test_files_of_one_name_in_two_folders_keep_their_folders_and_one_file_its_sh
         (["--algorithms", "mrc,swift"], "there is no selection 'swift' (in 'swift'): valid are mrc, oblivious"),
         (["--algorithms", "mrc,congestion=mrc"], "there is no congestion 'mrc'"),
         (["--algorithms", "mrc,reps+mixed"], "'reps+mixed' must choose selection once"),
+        (["--algorithms", "mrc,transport=roce"], "the transport in 'transport=roce' must be a form of MRC"),
+        (["--algorithms", "mrc,transport=mine"], "no transport 'mine': valid are mrc, "),
         (["--algorithms", "mrc,selection=mrc"], "must name different algorithms (got mrc and selection=mrc)"),
         (["--algorithms", "mrc,nowhere.py:Mine"], "nowhere.py: no such file"),
         (["--algorithms", "mrc,p+q/mine.py:Mine"], "FILE.py:CLASS (a path with + or , cannot be named)"),
