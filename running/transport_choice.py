@@ -12,7 +12,6 @@ from topo.planfile import check_pfc
 
 if TYPE_CHECKING:
     from controller import ProgramVariant
-    from endpoint.transport import Transport
 
 __all__ = ["LOSSLESS", "TRANSPORTS", "Payload", "TransportChoice", "transport"]
 
@@ -50,10 +49,9 @@ class TransportChoice:
         made: ProgramVariant | None = thing(self.variant) if self.variant else None
         return made
 
-    def edged(self, nic: "Transport") -> "Transport":
-        """The NIC with what stands between it and the wire."""
-        wrapped: Transport = thing(self.edge)(nic) if self.edge else nic
-        return wrapped
+    def edged(self, nic: Any) -> Any:
+        """The NIC, a transport, with its edge, which is between it and the wire."""
+        return thing(self.edge)(nic) if self.edge else nic
 
     @property
     def counted(self) -> bool:

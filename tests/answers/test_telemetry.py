@@ -103,7 +103,7 @@ def sealed(opcode: int, src: bytes, dst: bytes, ev: int = 0x12345678, outer: boo
 
 
 def passed(data: bytes, record: bytes) -> bytes:
-    """What a switch makes of a frame: its record in front of the others, and lengths that say so."""
+    """A frame behind a switch: its record in front of the others, and lengths that say so."""
     option = bytearray(data[54:62])
     option[1], option[3], option[4] = option[1] + 2, option[3] + 16, option[4] + 1
     longer = int.from_bytes(data[18:20]) + 16

@@ -25,7 +25,7 @@ _ECHOED_BYTES = 8  # the EV, and padding
 
 
 class Hop(NamedTuple):
-    """What a switch wrote of the port by which a packet left. Bytes and microseconds are modulo 2^32."""
+    """A switch's record of the port by which a packet left. Bytes and microseconds are modulo 2^32."""
 
     queue_bytes: int
     sent_bytes: int
@@ -44,7 +44,7 @@ _at_hand: list[Report | None] = [None]
 
 
 def report() -> Report | None:
-    """What came with the SACK at hand; None: nothing."""
+    """The report that came with the SACK at hand; None: there was none."""
     return _at_hand[0]
 
 
@@ -80,7 +80,7 @@ class Edge(Turns):
     def _dressed(self, data: bytes) -> bytes:
         if data[_NEXT] != IPV6_IN_IPV6:
             return data
-        if data[_BTH] in wire.WRITES:
+        if data[_BTH] <= wire.Opcode.WRITE_ONLY_IMM:
             return _with_option(data, 0, 0, b"")
         kept = self._kept.pop(data[_BEHIND + 24 : _BEHIND + 40], None) if data[_BTH] == wire.Opcode.SACK else None
         return data if kept is None else _with_option(data, kept[0], 1, kept[1])

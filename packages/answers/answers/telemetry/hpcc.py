@@ -22,9 +22,7 @@ class Hpcc(Congestion):
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("eta", float, 0.95, 0.1, 1.0, "", "the load that is aimed at"),
         Parameter("stages", int, 5, 0, 1000, "round trips", "of additive increase before a multiplicative one"),
-        Parameter(
-            "flows", int, 16, 1, 100_000, "flows", "that may share a link: an increase is the room of one"
-        ),
+        Parameter("flows", int, 16, 1, 100_000, "flows", "that may share a link: an increase is the room of one"),
     )
 
     def __init__(self, path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
