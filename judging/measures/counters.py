@@ -8,7 +8,7 @@ from judging.arrays import np
 from judging.measures.goodput import QP_FIELDS, at, totals
 from judging.run import Run, Span
 
-__all__ = ["qp_totals", "switch_drops"]
+__all__ = ["other_packets", "qp_totals", "switch_drops"]
 
 
 def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
@@ -22,6 +22,25 @@ def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
             first, last = at(counted.times, sums, edges)
             by_field[field] = by_field.get(field, 0.0) + last - first
     return {field: round(by_field[field]) for field in QP_FIELDS if field in by_field}
+
+
+COUNTED = ("data_packets", "retransmits", "probes", "sacks_sent", "nacks_sent")
+"""Packets of a host that its queue pairs count. "probes" are reliability probes; EV probes are of no queue pair."""
+
+
+def other_packets(run: Run) -> int | None:
+    """Packets that hosts sent and no queue pair counts: EV probes, port status updates, answers to both, and the
+    acknowledgements of whole messages. None where these are not known: under other transports than MRC, and where a
+    program closed a queue pair between samples. Packets that a port had not sent when it went down are missing."""
+    count = 0
+    for samples in run.agent_samples.values():
+        last = {qp["qp"]: qp for line in samples for qp in line["qps"]}
+        living = {qp["qp"] for qp in samples[-1]["qps"]}
+        if any("sacks_sent" not in qp or (number not in living and "peer" not in qp) for number, qp in last.items()):
+            return None
+        sent = sum(int(port.get("tx_packets", 0)) for port in samples[-1]["ports"])
+        count += max(0, sent - sum(int(qp.get(field, 0)) for qp in last.values() for field in COUNTED))
+    return count if any(line["qps"] for samples in run.agent_samples.values() for line in samples) else None
 
 
 # A packet that a switch received and neither sent nor lost in these ways was dropped by its P4 program. A port that is

@@ -388,6 +388,7 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
     totals = [counters.qp_totals(run) for run in runs]
     for field, title in tables.COUNTER_TITLES.items():
         row(title, (total.get(field) for total in totals), "{:,}".format)
+    row(tables.OTHERS, (counters.other_packets(run) for run in runs), "{:,}".format)
     abandoned = [(run, *paths.abandoned(run)) for run in runs]
     row("paths abandoned", (count for _, count, _ in abandoned), "{:,}".format)
     row("for so long, all of them together", (run.lasting(for_ns) for run, _, for_ns in abandoned), str)

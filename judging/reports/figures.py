@@ -60,6 +60,7 @@ def figures(run: Run) -> dict[str, Any]:
         ],
         "counters_packets": {
             **{name: count for name, count in totals.items() if name != "acked_bytes"},
+            "other_packets": counters.other_packets(run),
             **dict(sorted(counters.switch_drops(run).items())),
         },
         "flow_control": dict(sorted(counters.switch_pauses(run).items())),

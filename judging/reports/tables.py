@@ -13,8 +13,10 @@ COUNTER_TITLES = {
     "nacks": "NACKs received",
     "ecn": "ECN marks echoed",
     "skips": "paths skipped for a while",
-    "probes": "probes sent",
+    "probes": "reliability probes sent",
 }
+OTHERS = "EV probes, ACKs, updates"
+"""The title of `counters.other_packets`."""
 DROP_TITLES = {
     "drop_program": "by the P4 program",
     "drop_trimmed_share": "trimmed packets beyond their share of a port",
@@ -103,6 +105,8 @@ def counter_rows(run: Run) -> list[list[str]]:
     """Counters of queue pairs over the whole run, paths abandoned, and packets that switches dropped."""
     totals = counters.qp_totals(run)
     rows = [[title, f"{totals[field]:,}" if field in totals else NOT_READ] for field, title in COUNTER_TITLES.items()]
+    others = counters.other_packets(run)
+    rows.append([OTHERS, NOT_READ if others is None else f"{others:,}"])
     count, for_ns = paths.abandoned(run)
     told = f"{count:,}" if count or run.agent_samples else NOT_READ
     rows.append(["paths abandoned", told + (f" (for {run.lasting(for_ns)} together)" if count else "")])

@@ -1,9 +1,12 @@
 """Checks, numbers and verdicts of made-up runs whose truth is known, at the edges of arithmetic as well."""
 
+import json
 import operator
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +24,15 @@ from judging.reports.figures import figures, write_csv
 from judging.run import Run, Span, fault_spans
 from judging.verdict import Finding, conclude
 from running.directory import find
+from running.options import Choices
+from running.runner import make_run
+from running.spec import RunSpec
+from running.transport_choice import transport
 from running.view import port_rows
+from scenarios import library
 from studies.sweeping.metric import measured
 from tests.helpers.made_up_run import own_checks
+from topo.planfile import load_plan
 
 Build = Callable[..., Run]
 LINE_BPS = 8_000_000 * 2 * 0.8 * 4  # rate a port × planes × share acknowledged × hosts
@@ -515,3 +524,36 @@ def test_a_run_ends_with_a_sample_however_short_it_is(tmp_path) -> None:
     assert goodput.of_phase(run, run.phases["run"]) == pytest.approx(800_000 / took_s, rel=0.02)
     last = {host: int(samples[-1]["t_ns"]) for host, samples in run.agent_samples.items()}
     assert set(last.values()) == {run.end_ns}
+
+
+def test_packets_that_no_queue_pair_counts_are_told_beside_reliability_probes(tmp_path: Path) -> None:
+    """The log of all packets is the truth: EV probes and port updates are requests and responses."""
+    choice = replace(transport("mrc"), payload="counted")
+    choices = Choices(
+        choice, load_plan("tiny"), seed=3, world="simulated", time_factor=0.1, record_packets_s=(0.0, 1e4)
+    )
+    folder = make_run(RunSpec(library.find("smoke"), choices), tmp_path)
+    lines = map(json.loads, next(folder.rglob("packets.jsonl")).read_text().splitlines())
+    sent = Counter(line["op"] for line in lines if line.get("node", "")[:1] == "h" and line["fate"] == "sent")
+    assert min(sent["ENDPOINT_REQUEST"], sent["ENDPOINT_RESPONSE"], sent["ACKNOWLEDGE"], sent["PROBE"]) > 0
+    run = Run.open(folder)
+    others = sent["ENDPOINT_REQUEST"] + sent["ENDPOINT_RESPONSE"] + sent["ACKNOWLEDGE"]
+    assert counters.other_packets(run) == others
+    assert counters.qp_totals(run)["probes"] == sent["PROBE"]
+    told = {"reliability probes sent": f"{sent['PROBE']:,}", "EV probes, ACKs, updates": f"{others:,}"}
+    assert told.items() <= dict(tables.counter_rows(run)).items()
+    assert told.items() <= {row[0]: row[1] for row in comparison.rows([run, run])}.items()
+    csv_rows = next(path for path in write_csv(run, tmp_path / "csv") if path.name == "counters.csv").read_text()
+    assert f"\nother_packets,{others}\n" in csv_rows
+    assert figures(run)["counters_packets"]["other_packets"] == others
+
+
+def test_packets_of_a_queue_pair_that_was_closed_between_samples_are_not_taken_for_others() -> None:
+    own = {"data_packets": 5, "sacks_sent": 1, "nacks_sent": 0, "retransmits": 0, "probes": 0}
+    run = run_of((1, own), (3, own))
+    for line in run.agent_samples["h0"]:
+        line["ports"][0]["tx_packets"] = 9
+    assert counters.other_packets(run) == 3
+    run.agent_samples["h0"][0]["qps"].append({"qp": 2, "workload": "a program", **own})
+    assert counters.other_packets(run) is None
+    assert counters.other_packets(run_of((3, {"data_packets": 5}))) is None, "RoCE counts no SACKs"
