@@ -83,6 +83,7 @@ class _Runner:
             case StateCheck():
                 self._check(statement)
             case Add() | Remove() | SetDefault():
+                self._collect(self.now_ns)  # a live switch may still have packets inside
                 self.control.apply(statement)
             case SwitchCommand():
                 self._command(statement)
@@ -95,6 +96,7 @@ class _Runner:
         elif command.word in ("stop", "start"):
             self.engine.set_running(command.word == "start", self.now_ns)
         else:
+            self._collect(self.now_ns)
             self.control.command(command, self.now_ns)
 
     # --- packets ---
