@@ -147,7 +147,7 @@ def test_frames_that_are_no_writes_or_have_no_tunnel_pass_the_edge_as_they_are()
 def carried(folder: Path, **settings: Any) -> tuple[float, Run]:
     """Goodput of the reference phase of an incast without its incast, bit/s."""
     choice = replace(transport("mrc-int", settings), payload="counted")
-    choices = Choices(choice, load_plan("lab"), time_factor=0.5, seed=7, world="simulated")
+    choices = Choices(choice, load_plan("rack"), time_factor=0.5, seed=7, world="simulated")
     run = Run.open(make_run(RunSpec(library.find("incast"), choices), folder))
     value = goodput.of_phase(run, run.phases["reference"])
     assert value is not None
