@@ -72,8 +72,13 @@ def failed(told: dict[str, Result]) -> dict[str, str]:
     return {name: one.text for name, one in told.items() if one.outcome == FAIL}
 
 
+NO_BMV2 = pytest.mark.skipif(shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH")
+
+
 @pytest.mark.root
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.bmv2, NO_BMV2] if kind == "bmv2" else []) for kind in KINDS]
+)
 def test_a_switch_that_is_right_breaks_no_rule(kind: str) -> None:
     with own(kind) as (rig, device):
         told = results(rig, device)

@@ -23,7 +23,7 @@ from conform.switch.command import fill
 from conform.switch.device import DeviceError, DeviceFile, SwitchDevice
 from conform.switch.printing import printed
 from controller import Address, compiled_pipelines, read_counters
-from topo.emulation import serve_config
+from topo.emulation import bmv2, bmv2_process, serve_config
 from topo.emulation.namespace import offloads_off, run_ip, set_sysctls
 from topo.graph import device_id, ports
 
@@ -31,9 +31,9 @@ RATE_BPS = 1_000_000
 PATIENCE_S = 60.0
 """Of a switch that shares the machine with its tester, and stops when the machine does."""
 START_S = 300.0
-KINDS = ("native", "reference", "served", "seg6local")
+KINDS = ("native", "reference", "served", "seg6local", "bmv2")
 """Our engine in C and in Python, each in a process that stores its tables; `./lab`'s switch process, which a controller
-fills by P4Runtime; Linux."""
+fills by P4Runtime; Linux; BMv2, filled as ours."""
 
 
 class Rig:
@@ -75,6 +75,8 @@ def own(kind: str, programs: Path | None = None) -> Iterator[tuple[Rig, SwitchDe
             yield rig, _kernel(rig)
         elif kind == "served":
             yield rig, _served(rig, stack)
+        elif kind == "bmv2":
+            yield rig, _bmv2(rig, stack)
         else:
             words = ["--engine", kind, "--rate", str(RATE_BPS), *(["--programs", str(programs)] if programs else [])]
             yield (
@@ -173,14 +175,59 @@ def _served(rig: Rig, stack: contextlib.ExitStack) -> SwitchDevice:
             process.wait()
         running.clear()
 
+    return _filled("served", address, start, stop, stack)
+
+
+def _bmv2(rig: Rig, stack: contextlib.ExitStack) -> SwitchDevice:
+    """Its queues are set by Thrift, at the rate of the others."""
+    plan = fabric(RATE_BPS)
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="conform-")))
+    number = device_id(plan, plan.switch_node(NODE))
+    thrift_port = bmv2.THRIFT_PORT_BASE + number
+    interfaces = [f"{ref.port}@{ref.interface}" for ref in rig.refs]
+    address = Address(f"unix:{bmv2_process.grpc_path(folder, NODE)}", number)
+    running: list[subprocess.Popen[bytes]] = []
+    with entered(rig.path):
+        run_ip(["link set lo up"])
+
+    def set_queues() -> None:
+        with entered(rig.path), bmv2_process.connected(thrift_port) as thrift:
+            for ref in rig.refs:
+                for settings in bmv2.queue_settings(plan, RATE_BPS):
+                    bmv2_process.set_queue(thrift, ref.port, *settings)
+
+    def start() -> None:
+        words = rig.command(*bmv2_process.command(folder, NODE, number, thrift_port, interfaces))
+        with (folder / "log").open("wb") as log:
+            running.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+        bmv2_process.wait_until_serving(
+            running[-1], "BMv2", bmv2_process.grpc_path(folder, NODE), folder / "log", set_queues
+        )
+        fill(SwitchDevice(_about("bmv2", p4runtime=address.target, device_id=address.device_id)))
+
+    def stop() -> None:
+        for process in running:
+            process.kill()
+            process.wait()
+        running.clear()
+        bmv2_process.grpc_path(folder, NODE).unlink(missing_ok=True)
+
+    return _filled("bmv2", address, start, stop, stack)
+
+
+def _filled(
+    kind: str, address: Address, start: Callable[[], None], stop: Callable[[], None], stack: contextlib.ExitStack
+) -> SwitchDevice:
+    """A switch that a controller has filled, and fills again when it restarts."""
+
     def again() -> None:
         stop()
         start()
 
     def unknown() -> int:
-        cells = read_counters(plan, {NODE: address}, compiled_pipelines())[NODE]
+        cells = read_counters(fabric(RATE_BPS), {NODE: address}, compiled_pipelines())[NODE]
         return sum(one.drops.get("unknown_usid", 0) for classes in cells.values() for one in classes.values())
 
     stack.callback(stop)
     start()
-    return SwitchDevice(_about("served"), again, unknown)
+    return SwitchDevice(_about(kind), again, unknown)

@@ -18,7 +18,8 @@ from conform.packet_socket import PACKET_OUTGOING, packet_socket
 from conform.switch.findings import Arrival
 
 ROUND_S = 0.25
-"""For which markers are waited for before others are sent: the first may have met a full queue."""
+"""Without a frame of the switch before other markers are sent: the first may have met a full queue. While frames come,
+more markers would only lengthen the queue that is being tested."""
 SENT, END, SILENT, ASKED = "sent by port", "end", "silent", "asked"
 """The lines of text of a recording."""
 _SO_RCVBUFFORCE = 33
@@ -120,7 +121,10 @@ class Sockets:
                 self._send(port, marker)
             again = min(until, time.monotonic() + ROUND_S)
             while waiting and (left := again - time.monotonic()) > 0:
-                for arrival in self._arrived(left):
+                arrived = self._arrived(left)
+                if arrived:
+                    again = min(until, time.monotonic() + ROUND_S)
+                for arrival in arrived:
                     if (arrival.port, arrival.frame[MARKED]) in markers:
                         waiting.discard(arrival.port)
                     else:
