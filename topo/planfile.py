@@ -41,7 +41,7 @@ TOPO = ".topo"
 
 USID_BLOCK = "fcbb:bbbb::/32"
 _NAME = re.compile(r"[A-Za-z0-9][\w.:-]{0,63}", re.ASCII)
-_OWN_NAME = re.compile(r"h\d+|p\d+[lsc]\d+")
+_OWN_NAME = re.compile(r"h(?:0|[1-9]\d*)|p(?:0|[1-9]\d*)[lsc](?:0|[1-9]\d*)")
 _RATE = (1_000, 8_000_000_000_000)
 _DELAY = (0, 1_000_000_000)
 _RANGES: dict[str, dict[str, tuple[float, float]]] = {

@@ -209,6 +209,18 @@ REFUSED = {
         r"x.conf:3: must be a whole number between 8 and 96 \(got '200'\)",
     ),
     "a prefix": ("x.json", '{"SRV6_MY_SIDS": {\n"loc1|fcbb::/200": {}}}', r"x.json:2: .*200"),
+    "a long first line": ("x.csv", "x" * 200_000, r"x.csv:1: must be a containerlab or netlab topology"),
+    "a cable to itself": (
+        "x.yml",
+        CLAB % ("h: {}", "- endpoints: [leaf1:eth8, leaf1:eth9]"),
+        r"x.yml:11: leaf1: containerlab says leaf1:eth8 – leaf1:eth9: a cable from a device to itself",
+    ),
+    "another key in a number": (
+        "x.json",
+        '{"DEVICE_METADATA": {"localhost": {"type": "ToRRouter"}}, "SWITCH_TRIMMING": {"GLOBAL": {"size":'
+        ' "256\\n[dscp]\\ntrimmed = 9"}}, "DEVICE_NEIGHBOR": {"Ethernet0": {"name": "host1", "port": "e1"}}}',
+        r"x.json: .*must be an integer",
+    ),
     "only a configuration": ("x.conf", FRR % "!", r"x.conf: a fabric must have at least one host with cables"),
 }
 
@@ -274,6 +286,47 @@ def test_roles_may_be_said_and_a_wrong_one_is_refused(tmp_path: Path, capsys):
     assert imported(facts, shape_of(facts, [("box*", "host")]), "x").plan.host("box7").index in (0, 1)
     assert main(["topo", "import", str(tmp_path), "--role", "box*=server"]) == 2
     assert "--role must be PATTERN=ROLE with one of leaf, spine, core, host" in capsys.readouterr().err
+
+
+def test_hosts_numbered_with_zeros_in_front_are_hosts_and_keep_their_names(tmp_path: Path):
+    """h01 looks like a name of the lab's, and is none."""
+    ends = "".join(f"    - endpoints: [p0l0:eth{n}, h0{n}:eth1]\n" for n in (1, 2))
+    nodes = "topology:\n  nodes: {p0l0: {}, p0s0: {}, h01: {}, h02: {}}\n  links:\n"
+    (tmp_path / "x.yml").write_text(f"{nodes}    - endpoints: [p0l0:eth9, p0s0:eth1]\n{ends}")
+    plan = whole(tmp_path / "x.yml").plan
+    assert [plan.host(name).index for name in ("h01", "h02")] == [0, 1]
+
+
+@pytest.mark.parametrize(("key", "value"), [("speed", "²"), ("mtu", "²"), ("speed", "9" * 5000)])
+def test_digits_that_make_no_number_are_no_number(key: str, value: str, tmp_path: Path):
+    folder = copy(tmp_path)
+    table = folder / "config/p0-leaf1/config_db.json"
+    text, count = re.subn(rf'"{key}": "\d+"', f'"{key}": "{value}"', table.read_text(), count=1)
+    assert count == 1
+    table.write_text(text)
+    assert whole(folder).plan.host_count == 4
+
+
+def test_lists_in_lists_by_aliases_are_no_commands_and_no_ends(tmp_path: Path):
+    """Deeper than Python writes lists out, and within the budget of values."""
+    deep = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 1200))
+    text = CLAB % ("spine2: {exec: [*a1199]}", "- endpoints: [*a1199, *a1199]")
+    (tmp_path / "x.yml").write_text(deep + text)
+    told = "\n".join(str(remark) for remark in read([tmp_path]).remarks)
+    assert "x.yml:1207: spine2: command not understood" in told
+    assert "x.yml:1211: link of type 'veth' with 2 endpoints: no cable between two nodes" in told
+
+
+def test_what_a_neighbour_calls_itself_reaches_no_terminal(tmp_path: Path):
+    folder = copy(tmp_path)
+    shutil.copytree(FILES / "rack-lldp", folder / "lldp")
+    table = folder / "lldp/p0-leaf1.txt"
+    table.write_text(table.read_text().replace("p0-spine1", "p0-spine1\x1b[2J", 1))
+    facts = read([folder])
+    (told,) = (str(remark) for remark in facts.remarks if "neighbour" in remark.text)
+    assert "p0-leaf1.txt:" in told
+    assert told.isprintable()
+    assert all(each.isprintable() for finding in shape_of(facts).findings for each in str(finding).split("\n"))
 
 
 def test_yaml_is_text_with_lines_and_merge_keys():

@@ -85,7 +85,7 @@ def _ports(facts: Facts, checked: Checked) -> None:
                 checked.find(
                     end.device, admin.place, f"port {end.port} is down, and has a cable ({link.place})", "set it up"
                 )
-            if own and (mtu := own.settings.get("mtu")) and mtu.value.isdigit() and int(mtu.value) < MTU_NEED:
+            if own and (mtu := own.settings.get("mtu")) and 0 < mtu.number < MTU_NEED:
                 text = f"port {end.port} has MTU {mtu.value}; a full data packet has {MTU_NEED} bytes"
                 checked.find(end.device, mtu.place, text, f"set MTU {MTU_NEED} or more, or send less than 4096 bytes")
         if near is None or far is None:

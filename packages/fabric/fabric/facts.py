@@ -5,8 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, IPv6Interface, IPv6Network, ip_interface
 
+from common.terminal.printable import printable
+
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@+-]{0,63}")
 """Of devices and interfaces."""
+NUMBER = re.compile(r"[0-9]{1,12}")
 
 
 class FabricError(ValueError):
@@ -32,7 +35,7 @@ class Remark:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.text}"
+        return printable(f"{self.place}: {self.text}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,11 @@ class Setting:
 
     value: str
     place: Place
+
+    @property
+    def number(self) -> int:
+        """The value as a whole number; 0 for none, or one of more than 12 digits."""
+        return int(self.value) if NUMBER.fullmatch(self.value) else 0
 
 
 @dataclass(slots=True)
@@ -144,9 +152,10 @@ class Device:
             return name
         if name in self.aliases:
             return self.aliases[name]
-        front = sorted((each for each in self.interfaces if re.fullmatch(r"Ethernet\d+", each)), key=natural)
-        match = re.fullmatch(r"eth([1-9]\d{0,3})", name)
-        return front[int(match[1]) - 1] if match and 0 < int(match[1]) <= len(front) else name
+        if not (match := re.fullmatch(r"eth([1-9][0-9]{0,3})", name)):
+            return name
+        front = sorted((each for each in self.interfaces if re.fullmatch(r"Ethernet[0-9]+", each)), key=natural)
+        return front[int(match[1]) - 1] if int(match[1]) <= len(front) else name
 
 
 @dataclass(slots=True)
@@ -185,7 +194,7 @@ def checked_name(name: str, place: Place, what: str) -> str:
 
 def natural(name: str) -> list[tuple[int, str]]:
     """A key that sorts Ethernet8 before Ethernet12, and p0-leaf2 before p0-leaf10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", name)]
+    return [(int(part), "") if part[0] in "0123456789" else (-1, part) for part in re.findall(r"[0-9]+|[^0-9]+", name)]
 
 
 def address(text: str, place: Place) -> IPv6Address:
@@ -215,6 +224,6 @@ def interface_address(text: str, place: Place) -> IPv6Interface | None:
 
 def number(text: str | None, place: Place, low: int, high: int) -> int:
     """A whole number. FabricError for another text, or one out of its range."""
-    if text is None or not re.fullmatch(r"\d{1,12}", text) or not low <= int(text) <= high:
+    if text is None or not NUMBER.fullmatch(text) or not low <= int(text) <= high:
         raise FabricError(f"{place}: must be a whole number between {low} and {high} (got {str(text)[:40]!r})")
     return int(text)

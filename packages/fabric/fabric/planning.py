@@ -1,12 +1,13 @@
 """From a shape to the text of a plan file, with the origin of every fact, and what differs from the source."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from common.fields import TOML_BYTES_MAX
-from fabric.facts import Cable, FabricError, Facts, Place, Sid, natural
+from fabric.facts import NUMBER, Cable, FabricError, Facts, Place, Sid, natural
 from fabric.shape import OWN, Shape
 from topo import Host, Plan, PlanError, Switch
 from topo.address import switch_usid, usid_prefix
@@ -111,7 +112,7 @@ _PLURALS = {"leaf": "leaves", "spine": "spines", "core": "cores", "host": "hosts
 def _speed(facts: Facts, device: str, port: str) -> int | None:
     interface = facts.devices[device].interfaces.get(port)
     setting = interface.settings.get("speed") if interface else None
-    return int(setting.value) if setting and setting.value.isdigit() and int(setting.value) else None
+    return setting.number or None if setting else None
 
 
 def _speeds(facts: Facts, shape: Shape) -> dict[int, int]:
@@ -126,18 +127,19 @@ def _speeds(facts: Facts, shape: Shape) -> dict[int, int]:
 
 def _fabric(shape: Shape, speeds: dict[int, int]) -> list[str]:
     """The section `[fabric]`: four numbers where every leaf is wired to every spine alike, else the list of cables."""
-    between = [number for number, link in enumerate(shape.links) if link.a.device not in shape.names("host")]
     leaves, spines, hosts = (len(shape.names(role)) for role in ("leaf", "spine", "host"))
+    ends = set(shape.names("host"))
+    between = {number: None for number, link in enumerate(shape.links) if link.a.device not in ends}
     planes = shape.planes
     pairs = {(shape.nodes[shape.links[n].a.device], shape.nodes[shape.links[n].b.device]) for n in between}
-    under = [shape.nodes[link.b.device] for link in shape.links if link.a.device in set(shape.names("host"))]
+    under = Counter(link.b.device for link in shape.links if link.a.device in ends)
     alike = len({speeds.get(number) for number in between}) <= 1
     regular = (
         not shape.names("core")
         and leaves % planes == spines % planes == hosts % (leaves // planes) == 0
         and len(pairs) == len(between) == leaves * spines // planes
         and all(isinstance(b, Switch) and b.role == "spine" for _, b in pairs)
-        and {under.count(leaf) for leaf in under} == {hosts * planes // leaves}
+        and set(under.values()) == {hosts * planes // leaves}
         and all(_in_order(shape, link, hosts * planes // leaves) for link in shape.links)
     )
     if regular and alike:
@@ -148,8 +150,8 @@ def _fabric(shape: Shape, speeds: dict[int, int]) -> list[str]:
     lines = ["[fabric]", 'topology = "list"', "cables = ["]
     for number, link in enumerate(shape.links):
         share = speeds[number] / most if number in between and number in speeds else 1.0
-        ends = f'"{shape.nodes[link.a.device]}", "{shape.nodes[link.b.device]}"'
-        lines.append(f"  [{ends}{'' if share == 1.0 else f', {share:.6g}'}],  # {link.place}")
+        pair = f'"{shape.nodes[link.a.device]}", "{shape.nodes[link.b.device]}"'
+        lines.append(f"  [{pair}{'' if share == 1.0 else f', {share:.6g}'}],  # {link.place}")
     return [*lines, "]"]
 
 
@@ -177,12 +179,12 @@ def _links(facts: Facts, shape: Shape, differences: list[str]) -> list[str]:
     else:
         differences.append("rates: the source gives hosts' ports no speed, or several; they have the lab's")
     mtus = [
-        (int(setting.value), setting.place)
+        (setting.number, setting.place)
         for link in shape.links
         for end in (link.a, link.b)
         if (interface := facts.devices[end.device].interfaces.get(end.port))
         and (setting := interface.settings.get("mtu"))
-        and setting.value.isdigit()
+        and setting.number
     ]
     mtu, place = min(mtus, default=(0, Place("", 0)))
     if mtu and mtu < LAB_MTU:
@@ -202,10 +204,10 @@ def _trimming(facts: Facts, differences: list[str]) -> list[str]:
     values = {key: settings[key] for key, settings in found.items()}
     lines = []
     if size := values.get("trimming size"):
-        lines += ["[trimming]", f"size_bytes = {size.value}  # {size.place}", ""]
+        lines += ["[trimming]", f"size_bytes = {size.number}  # {size.place}", ""]
     if dscp := values.get("trimming dscp_value"):
-        if dscp.value.isdigit():
-            lines += ["[dscp]", f"trimmed = {dscp.value}  # {dscp.place}", ""]
+        if NUMBER.fullmatch(dscp.value):
+            lines += ["[dscp]", f"trimmed = {dscp.number}  # {dscp.place}", ""]
         else:
             differences.append(f"trimming: dscp_value {dscp.value!r} ({dscp.place}); the plan has the lab's")
     differences.append("ECN: thresholds of the source are bytes; the plan's are multiples of Plane_BDP, the lab's own")

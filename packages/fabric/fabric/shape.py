@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from common.terminal.printable import printable
 from fabric.facts import Cable, Device, End, FabricError, Facts, Place, natural
 from topo import Host, Node, Switch, SwitchRole, parse_node
 
@@ -20,8 +21,10 @@ _WORDS = {
     "host": ("host", "server", "srv", "gpu", "nic", "client"),
 }
 _LETTERS = {"l": "leaf", "s": "spine", "c": "core"}
-OWN = re.compile(r"h\d+|p\d+([lsc])\d+")
+OWN = re.compile(r"h(?:0|[1-9]\d*)|p(?:0|[1-9]\d*)([lsc])(?:0|[1-9]\d*)", re.ASCII)
 """The lab's names of nodes."""
+_LIKE_OWN = re.compile(r"h\d+|p\d+([lsc])\d+", re.ASCII)
+"""Names like the lab's, with zeros in front perhaps: they tell a role."""
 _PLANE = re.compile(r"(?:^|[^a-z])(?:p|plane|rail)[-_]?(\d{1,3})(?=[^0-9]|$)", re.IGNORECASE)
 SUBNET_BITS = 120
 """A prefix at least as long joins two ports; a shorter one joins many hosts."""
@@ -39,7 +42,7 @@ class Finding:
     """Whether no plan can be made of it."""
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.device}: {self.text}. Fix: {self.fix}"
+        return printable(f"{self.place}: {self.device}: {self.text}. Fix: {self.fix}")
 
 
 @dataclass(slots=True)
@@ -115,6 +118,10 @@ def _cables(facts: Facts, shape: Shape) -> list[Cable]:
     by_end: dict[End, Cable] = {}
     kept: list[Cable] = []
     for cable in listed:
+        if cable.a.device == cable.b.device:
+            text = f"{cable.form} says {cable.a} – {cable.b}: a cable from a device to itself"
+            shape.find(cable.a.device, cable.place, text, "correct the file, or leave the cable out", stops=True)
+            continue
         known = next((by_end[end] for end in (cable.a, cable.b) if end in by_end), None)
         if known is None:
             kept.append(cable)
@@ -189,7 +196,7 @@ def _roles(facts: Facts, shape: Shape, cabled: set[str], given: Sequence[tuple[s
 def role_by_name(name: str) -> str:
     """The role that a name tells; "" for none, and where it tells two."""
     lower = name.lower()
-    if match := OWN.fullmatch(lower):
+    if match := _LIKE_OWN.fullmatch(lower):
         return _LETTERS[match[1]] if match[1] else "host"
     roles = {
         role
@@ -378,14 +385,14 @@ def _check_sizes(facts: Facts, shape: Shape) -> None:
     for name in shape.names("leaf"):
         if name not in with_hosts:
             shape.find(name, facts.devices[name].place, "has no host", "leave it out, or cable a host", stops=True)
+    ports: dict[str, list[tuple[list[tuple[int, str]], int]]] = defaultdict(list)
+    for link in shape.links:
+        far = shape.nodes[link.b.device]
+        if isinstance(far, Switch):
+            ports[link.a.device].append((natural(link.a.port), far.plane))
     orders: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for name in shape.names("host"):
-        ports = []
-        for link in shape.links:
-            far = shape.nodes[link.b.device]
-            if link.a.device == name and isinstance(far, Switch):
-                ports.append((natural(link.a.port), far.plane))
-        orders[tuple(plane for _, plane in sorted(ports))].append(name)
+        orders[tuple(plane for _, plane in sorted(ports[name]))].append(name)
     usual = max(orders, key=lambda order: len(orders[order]), default=())
     for order, names in orders.items():
         for name in names if order != usual and sorted(order) == sorted(usual) else ():

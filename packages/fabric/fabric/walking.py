@@ -4,6 +4,7 @@ The tables are the source's: any block, any lengths, uN and uA lists alike. The 
 follows from the same tables, so a list never holds a uSID that no switch knows.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, IPv6Network
@@ -86,13 +87,15 @@ class Tables:
         self.facts = facts
         self.hosts = set(hosts)
         self.far: dict[End, End] = {}
-        for link in links:
-            self.far[link.a], self.far[link.b] = link.b, link.a
+        self._ports: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for near, far in ((a, b) for link in links for a, b in ((link.a, link.b), (link.b, link.a))):
+            self.far[near] = far
+            self._ports[near.device, far.device].append(near.port)
         self.tables = {name: self._table(device) for name, device in facts.devices.items()}
 
     def ports_to(self, device: str, other: str) -> list[str]:
         """The ports of a device that are cabled to another."""
-        return [near.port for near, far in self.far.items() if near.device == device and far.device == other]
+        return self._ports.get((device, other), [])
 
     def _table(self, device: Device) -> Table:
         table = Table(device)
@@ -196,6 +199,8 @@ class Tables:
                     return f"{name} has no uA for its port to {following}"
             if sid is not None:
                 parts.append(self.bits(name, sid))
+                if parts[-1][1] < 0:
+                    return f"{name} has a SID {sid.prefix} that is shorter than its block"
         last = self.last_sid(switches[-1], host)
         if last is None:
             return f"{switches[-1]} has neither a uA, a route nor a decapsulation for {host}"

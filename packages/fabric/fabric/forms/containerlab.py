@@ -33,9 +33,10 @@ def containerlab(value: Table, file: str, facts: Facts) -> None:
             continue
         group = topology.table("groups").table(node.text("group"))
         labels = {**group.table("labels"), **node.table("labels")}
-        device.role = str(labels.get("role") or device.role)
+        role = labels.get("role")
+        device.role = role if role and isinstance(role, str) else device.role
         for command, line in rows(node.get("exec")):
-            _command(facts, name, str(command), Place(file, line))
+            _command(facts, name, command if isinstance(command, str) else "", Place(file, line))
     for link, line in rows(topology.get("links")):
         _link(link, Place(file, line), nodes, facts)
 
@@ -79,7 +80,7 @@ def _end(value: Any, place: Place) -> End | None:
     if isinstance(value, Table):
         device, port = value.text("node"), value.text("interface")
     else:
-        device, _, port = str(value).partition(":")
+        device, _, port = value.partition(":") if isinstance(value, str) else ("", "", "")
     if not device or not port:
         return None
     return End(checked_name(device, place, "device"), checked_name(port, place, "interface"))

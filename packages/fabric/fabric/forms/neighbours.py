@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fabric.facts import Cable, End, Facts, Place
+from fabric.facts import NAME, Cable, End, Facts, Place
 from fabric.lines import Row, Table, rows
 
 HEAD = re.compile(r"(?m)^LocalPort +RemoteDevice +RemotePortID")
@@ -49,6 +49,10 @@ def lldp_table(text: str, file: str, name: str, facts: Facts) -> None:
 
 def _seen(facts: Facts, name: str, port: str, chassis: str, far: str, place: Place) -> None:
     """Names of LLDP may be qualified by a domain."""
+    if not all(map(NAME.fullmatch, (port, chassis, far))):
+        told = f"neighbour {chassis[:60]!r}, port {far[:60]!r}, of port {port[:60]!r}"
+        facts.remark(place, f"{name}: {told}: a name must match {NAME.pattern}; not used")
+        return
     short = chassis.partition(".")[0]
     if chassis not in facts.devices and short in facts.devices:
         chassis = short
@@ -93,4 +97,4 @@ def _port(row: Table) -> str:
     if isinstance(own, Table) and own.text("type") in ("ifname", "local"):
         return own.text("value")
     described = _first(port.get("descr"))
-    return described.text("value") if isinstance(described, Table) else str(described or "")
+    return described.text("value") if isinstance(described, Table) else described if isinstance(described, str) else ""

@@ -24,7 +24,8 @@ def is_netbox(value: Any) -> bool:
 
 def is_netbox_csv(text: str) -> bool:
     """Whether the first line of a CSV file names the ends of cables."""
-    head = next(csv.reader(io.StringIO(text.partition("\n")[0])), [])
+    first = text.partition("\n")[0]
+    head = next(csv.reader(io.StringIO(first)), []) if len(first) <= FIELD_MAX else []
     return any(set(columns) <= set(head) for columns in COLUMNS)
 
 
