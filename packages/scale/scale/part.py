@@ -176,12 +176,19 @@ class Cut:
 
     # --- windows ------------------------------------------------------------------------------------------
 
+    @staticmethod
+    def _meets(fault: TimedFault, leaves: Sequence[int]) -> bool:
+        """Whether a fault is at a spine, and at no leaf but these: a window of these has all spines then."""
+        named = list(NODE.finditer(fault.target))
+        switches = {int(name["switch"]) for name in named if name["tier"] == "l"}
+        return any(name["tier"] == "s" for name in named) and switches <= set(leaves)
+
     def _window(self, leaf: int) -> Part:
         """A leaf's ranks behind those of the leaf before it, as a ring of two leaves; those of the second count."""
         plan, reach, per_leaf = self.plan, self.reach, self.plan.hosts_per_leaf
         before = (leaf - 1) % plan.leaves
         named = [name for fault in self.faults for name in NODE.finditer(fault.target)]
-        at_spines = any(name["tier"] == "s" for name in named)
+        at_spines = any(self._meets(fault, (before, leaf)) for fault in self.faults)
         spines = plan.spines if at_spines else min(plan.spines, -(-WAYS // plan.planes))
         hosts = (divmod(int(name["host"]), per_leaf) for name in named if name["host"] is not None)
         inner = sorted({slot for own, slot in hosts if own in (before, leaf) and reach <= slot < per_leaf - reach})
