@@ -105,6 +105,15 @@ def test_what_happens_under_one_leaf_reaches_the_next_in_a_ring() -> None:
     ]
 
 
+def test_only_windows_that_meet_a_fault_at_a_spine_have_all_spines() -> None:
+    """192 paths over eight planes are 24 spines."""
+    plan, job = fabric(8, 64, spines=64, planes=8), Job(RING, 4096, 1, rounds=4)
+    spines = lambda *faults: [part.plan.spines for part in Cut(plan, job, faults).parts()]  # noqa: E731
+    assert spines(fault("link-down", "p0l2-p0s40")) == [24, 64, 64]
+    assert spines(fault("port-down", "h130.p0")) == [24, 24, 24]
+    assert spines(fault("switch-crash", "p1s3")) == [64]
+
+
 @pytest.mark.parametrize(("kind", "group"), [(RING, 0), (ALL_TO_ALL, 4), (ALL_REDUCE, 4)])
 def test_the_program_of_a_part_has_every_message(kind: str, group: int, tmp_path: object) -> None:
     job, plan = Job(kind, 4096, steps=2, group=group, rounds=3), fabric(4, 8)
