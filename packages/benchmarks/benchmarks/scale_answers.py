@@ -116,11 +116,22 @@ def made(case: Case, folder: Path) -> Row:
         sys.exit(f"{shlex.join(words)} ended with {process.returncode}")
     told: dict[str, Any] = json.loads(text)
     answer = told["answer"]
-    times = [round(answer[f"{name}_ns"] / 1000, 2) for name in ("median", "p99", "slowest")]
     command = f"./lab scale {shlex.join(case.words)}" if len(case.faults) < 9 else f"{len(case.faults)} faults"
-    counted = [round(answer[name]) for name in ("packets", "resent", "exact_nics")]
-    processor_s, memory_mb = round(used.ru_utime + used.ru_stime, 1), used.ru_maxrss // 1000
-    return Row(case.chart, case.case, case.job, answer["nics"], *times, *counted, processor_s, memory_mb, command)
+    return Row(
+        chart=case.chart,
+        case=case.case,
+        job=case.job,
+        nics=answer["nics"],
+        median_us=round(answer["median_ns"] / 1000, 2),
+        p99_us=round(answer["p99_ns"] / 1000, 2),
+        slowest_us=round(answer["slowest_ns"] / 1000, 2),
+        packets=round(answer["packets"]),
+        resent=round(answer["resent"]),
+        exact_nics=answer["exact_nics"],
+        processor_s=round(used.ru_utime + used.ru_stime, 1),
+        memory_mb=used.ru_maxrss // 1000,
+        command=command,
+    )
 
 
 def read(path: Path) -> list[Row]:
