@@ -97,7 +97,7 @@ def cases() -> Iterator[Case]:
 
 
 def made(case: Case, folder: Path) -> Row:
-    """Run the command of a case in a process of its own, and read what it said and took."""
+    """Run the command of a case in another process, and read what it said and took."""
     paper, plan = load_plan("paper"), "paper"
     if (case.leaves, case.hosts) != (paper.leaves, paper.hosts_per_leaf):
         file = folder / f"nics{case.leaves * case.hosts}.toml"
