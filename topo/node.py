@@ -12,8 +12,8 @@ PLURALS: dict[SwitchRole, str] = {"leaf": "leaves", "spine": "spines", "core": "
 SwitchProgram = Literal["leaf", "spine"]
 """The P4 programs: `leaf.p4` for switches with hosts, `spine.p4` for all others."""
 
-_SWITCH_NAME = re.compile(r"p(0|[1-9]\d*)([lsc])(0|[1-9]\d*)")
-_HOST_NAME = re.compile(r"h(0|[1-9]\d*)")
+_SWITCH_NAME = re.compile(r"p(0|[1-9]\d*)([lsc])(0|[1-9]\d*)", re.ASCII)
+_HOST_NAME = re.compile(r"h(0|[1-9]\d*)", re.ASCII)
 _LETTER: dict[SwitchRole, str] = {"leaf": "l", "spine": "s", "core": "c"}
 _ROLE: dict[str, SwitchRole] = {letter: role for role, letter in _LETTER.items()}
 _TIER: dict[SwitchRole, int] = {role: tier for tier, role in enumerate(ROLES, 1)}
@@ -74,6 +74,11 @@ def core(plane: int, index: int) -> Switch:
 def tier(node: Node) -> int:
     """0 for a host, 1 for a leaf, 2 for a spine, 3 for a core."""
     return 0 if isinstance(node, Host) else _TIER[node.role]
+
+
+def is_node_name(text: str) -> bool:
+    """Whether `parse_node` reads this text."""
+    return bool(_HOST_NAME.fullmatch(text) or _SWITCH_NAME.fullmatch(text))
 
 
 def parse_node(name: str) -> Node:

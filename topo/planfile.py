@@ -13,6 +13,7 @@ from common import plain_file
 from common.fields import OWN, TOML_BYTES_MAX, Fields, parse_toml
 from topo import htsim
 from topo.errors import PlanError as PlanError
+from topo.node import is_node_name
 from topo.plan import (
     ENCAPSULATIONS,
     OVERHEAD_BYTES,
@@ -41,7 +42,6 @@ TOPO = ".topo"
 
 USID_BLOCK = "fcbb:bbbb::/32"
 _NAME = re.compile(r"[A-Za-z0-9][\w.:-]{0,63}", re.ASCII)
-_OWN_NAME = re.compile(r"h(?:0|[1-9]\d*)|p(?:0|[1-9]\d*)[lsc](?:0|[1-9]\d*)")
 _RATE = (1_000, 8_000_000_000_000)
 _DELAY = (0, 1_000_000_000)
 _RANGES: dict[str, dict[str, tuple[float, float]]] = {
@@ -233,7 +233,7 @@ def _names(top: Fields, plan: Plan) -> Mapping[str, str]:
         except ValueError as error:
             raise PlanError(f"{names.place(key)}: {error}") from None
         name = names.string(key)
-        if not _NAME.fullmatch(name) or (_OWN_NAME.fullmatch(name) and name != node.name):
+        if not _NAME.fullmatch(name) or (is_node_name(name) and name != node.name):
             raise PlanError(
                 f"{names.place(key)} must be letters, digits, '_', '.', ':' and '-', and no other node's own name"
                 f" (got {name[:80]!r})"

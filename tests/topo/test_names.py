@@ -4,6 +4,7 @@ import pytest
 
 from topo import PlanError, plan_document
 from topo.fault import make_fault
+from topo.node import is_node_name, parse_node
 from topo.planfile import load_plan, parse_document, parse_plan
 
 TEXT = """\
@@ -62,3 +63,10 @@ def test_faults_take_either_name(verb: str, target: str, own: str):
 def test_names_that_confuse_are_refused(line: str, why: str):
     with pytest.raises(PlanError, match=why):
         parse_plan(TEXT + line + "\n")
+
+
+@pytest.mark.parametrize("name", ["h\u0663", "p\u0660l0", "p0s\u0661", "h01", "p0l00"])
+def test_numbers_of_nodes_are_ascii_digits_without_zeros_in_front(name: str) -> None:
+    with pytest.raises(ValueError, match="is no node"):
+        parse_node(name)
+    assert not is_node_name(name)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Network
 from typing import Any
 
+from fabric.shape import role_of_node
 from topo import Host, Node, Plan, Switch
 from topo.address import neighbour_usid, switch_usid, usid_prefix
 from topo.graph import PortRef, link_at, links, peer, ports
@@ -51,8 +52,7 @@ def topology(plan: Plan, form: ExportForm) -> str:
     lines = [f"# {form.tried}", f"name: {json.dumps(plan.name)}", "topology:", "  nodes:"]
     for node in plan.nodes():
         kind = "linux" if isinstance(node, Host) else form.kind
-        role = "host" if isinstance(node, Host) else node.role
-        lines.append(f"    {source_name(plan, node)}: {{kind: {kind}, labels: {{role: {role}}}}}")
+        lines.append(f"    {source_name(plan, node)}: {{kind: {kind}, labels: {{role: {role_of_node(node)}}}}}")
     lines.append("  links:")
     for link in links(plan):
         ends = (f'"{source_name(plan, end.node)}:eth{end.port}"' for end in (link.a, link.b))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from common.fields import TOML_BYTES_MAX
 from fabric.facts import NUMBER, Cable, FabricError, Facts, Place, Sid, natural
-from fabric.shape import OWN, Shape
+from fabric.shape import Shape, own_node, role_of_node
 from topo import Host, Plan, PlanError, Switch
 from topo.address import switch_usid, usid_prefix
 from topo.planfile import parse_plan
@@ -67,19 +67,15 @@ def imported(facts: Facts, shape: Shape, name: str) -> Imported:
 def _names(shape: Shape, differences: list[str]) -> dict[str, str]:
     """The plan's names by the source's. Names that are the lab's own of other nodes get the role in front."""
     names = {name: name for name in shape.nodes}
-    taken = [name for name, node in shape.nodes.items() if OWN.fullmatch(name) and name != node.name]
-    for role in {_role(shape.nodes[name]) for name in taken}:
-        names |= {name: f"{role}-{name}" for name in shape.names(role) if OWN.fullmatch(name)}
+    taken = [name for name, node in shape.nodes.items() if own_node(name) and name != node.name]
+    for role in {role_of_node(shape.nodes[name]) for name in taken}:
+        names |= {name: f"{role}-{name}" for name in shape.names(role) if own_node(name)}
     if taken:
         first = min(taken, key=natural)
         differences.append(
             f"names: {len(taken)} of the source are the lab's for other nodes, such as {first}: it is {names[first]}"
         )
     return names
-
-
-def _role(node: Host | Switch) -> str:
-    return "host" if isinstance(node, Host) else node.role
 
 
 def quoted(text: str) -> str:

@@ -21,8 +21,6 @@ _WORDS = {
     "host": ("host", "server", "srv", "gpu", "nic", "client"),
 }
 _LETTERS = {"l": "leaf", "s": "spine", "c": "core"}
-OWN = re.compile(r"h(?:0|[1-9]\d*)|p(?:0|[1-9]\d*)([lsc])(?:0|[1-9]\d*)", re.ASCII)
-"""The lab's names of nodes."""
 _LIKE_OWN = re.compile(r"h\d+|p\d+([lsc])\d+", re.ASCII)
 """Names like the lab's, with zeros in front perhaps: they tell a role."""
 _PLANE = re.compile(r"(?:^|[^a-z])(?:p|plane|rail)[-_]?(\d{1,3})(?=[^0-9]|$)", re.IGNORECASE)
@@ -64,10 +62,22 @@ class Shape:
         chosen = [
             (node.index if isinstance(node, Host) else (node.plane, node.index), name)
             for name, node in self.nodes.items()
-            if ("host" if isinstance(node, Host) else node.role) == role
-            and (plane is None or isinstance(node, Host) or node.plane == plane)
+            if role_of_node(node) == role and (plane is None or isinstance(node, Host) or node.plane == plane)
         ]
         return [name for _, name in sorted(chosen, key=lambda each: (str(type(each[0])), each))]
+
+
+def own_node(name: str) -> Node | None:
+    """The node that has this name in the lab; None: there is none."""
+    try:
+        return parse_node(name)
+    except ValueError:
+        return None
+
+
+def role_of_node(node: Node) -> str:
+    """One of host, leaf, spine and core."""
+    return "host" if isinstance(node, Host) else node.role
 
 
 def shape_of(facts: Facts, roles: Sequence[tuple[str, str]] = ()) -> Shape:
@@ -77,7 +87,7 @@ def shape_of(facts: Facts, roles: Sequence[tuple[str, str]] = ()) -> Shape:
     cabled = {end.device for cable in cables for end in (cable.a, cable.b)}
     role_of = _roles(facts, shape, cabled, roles)
     plane_of = _planes(facts, shape, cables, role_of)
-    if all(OWN.fullmatch(name) for name in role_of):
+    if all(map(own_node, role_of)):
         shape.rules.append("numbers: the names are the lab's own")
         shape.nodes |= {name: parse_node(name) for name in sorted(role_of, key=natural)}
     else:
