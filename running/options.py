@@ -67,6 +67,7 @@ class Choices:
             raise ValueError(f"--until must be above 0 and at most {SECONDS_MAX} s (got {until:.15g})")
         if self.transport.virtual_only and not virtual:
             raise ValueError(f"--transport {self.transport.name}: only with --world simulated, for its switches")
+        self.transport.check_algorithms()
         most, single = RECONVERGENCE_MAX_S, self.transport.routed
         if self.reconvergence_s == AS_DEPLOYED_S:
             object.__setattr__(self, "reconvergence_s", RECONVERGENCE_S if single else None)

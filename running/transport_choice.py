@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from common.door import added, of_packages, thing
 from common.terminal.choices import no_such
-from endpoint.mrc import presets
+from endpoint.mrc import SEAMS, algorithms_of, presets
 from topo import Plan
 from topo.planfile import check_pfc
 
@@ -41,8 +41,8 @@ class TransportChoice:
 
     @property
     def virtual_only(self) -> bool:
-        """Whether real links have no such switches or planes."""
-        return self.plain or bool(self.variant)
+        """Whether real links have no such switches, planes or edges."""
+        return self.plain or bool(self.variant or self.edge)
 
     def programs(self) -> "ProgramVariant | None":
         """The programs that switches run; None: the programs in `p4/`."""
@@ -70,6 +70,16 @@ class TransportChoice:
             built = built.with_pfc()
             check_pfc(built)
         return built
+
+    def check_algorithms(self) -> None:
+        """ValueError where an algorithm of the settings has an `edge`, and this transport's is another."""
+        for seam in sorted(self.settings.keys() & SEAMS):
+            edge = getattr(algorithms_of(seam).get(str(self.settings[seam])), "edge", "")
+            if edge and edge != self.edge:
+                having = [name for name, place in added(GROUP).items() if thing(place).edge == edge]
+                raise ValueError(
+                    f"{seam}={self.settings[seam]} needs --transport {' or '.join(having)} (got {self.name})"
+                )
 
     def check_fits(self, plan: Plan) -> None:
         """ValueError where a lab of this plan, which is up, is none for this transport."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
 from answers.telemetry import edge
 from answers.telemetry.edge import Edge, Hop, Report, report
@@ -142,6 +143,36 @@ def test_frames_that_are_no_writes_or_have_no_tunnel_pass_the_edge_as_they_are()
     strange = probe[:20] + b"\0" + probe[21:]
     outside.receive(1, [probe, plain, strange, strange[:70]], 0)
     assert [data for data, _ in nic.came] == [probe, plain, strange, strange[:70]]
+
+
+@given(st.binary(max_size=200), st.integers(0, 255), st.sampled_from((0, 1, 2)))
+def test_an_edge_passes_every_frame_on(tail: bytes, length: int, echo: int) -> None:
+    """Frames are hostile: with an option of any length, cut anywhere, with records or without."""
+    nic = Quiet()
+    outside = Edge(nic)
+    option = bytes([41, length, 0x3E, 0, 1, echo, 0, 0])
+    front = sealed(wire.Opcode.SACK, b"1" * 16, b"2" * 16)
+    frames = [front[:20] + b"\0" + front[21:54] + option + tail, front[:20] + b"\0" + tail[:40]]
+    outside.receive(1, frames, 0)
+    assert len(nic.came) == len(frames)
+    nic.out = [(1, sealed(wire.Opcode.SACK, b"2" * 16, b"1" * 16))]
+    assert len(outside.packets_to_send(0, 64)) == 1
+    assert report() is None
+
+
+def test_a_hop_that_says_no_rate_changes_nothing() -> None:
+    cc = made()
+    hear(cc, [[0, 0, 0, 0]])
+    before = cc.window_bytes
+    hear(cc, [[0, 300_000, 12, 0]])
+    assert cc.window_bytes == before
+
+
+def test_hpcc_without_switches_that_tell_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"congestion=hpcc needs --transport mrc-int \(got mrc-cx8\)"):
+        Choices(transport("mrc-cx8", {"congestion": "hpcc"}), load_plan("lab"), seed=1, world="simulated")
+    with pytest.raises(ValueError, match="only with --world simulated"):
+        Choices(transport("mrc-int", {"congestion": "hpcc"}), load_plan("lab"), seed=1)
 
 
 def carried(folder: Path, **settings: Any) -> tuple[float, Run]:

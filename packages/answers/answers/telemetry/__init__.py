@@ -1,6 +1,6 @@
 """MRC on switches that write telemetry into packets, for congestion controls such as HPCC."""
 
-from answers.telemetry.edge import Hop, Report, report
+from answers.telemetry.edge import EDGE, Hop, Report, report
 from running.transport_choice import TransportChoice
 
 __all__ = ["MRC_INT", "Hop", "Report", "report"]
@@ -10,5 +10,5 @@ MRC_INT = TransportChoice(
     "MRC with switches that write in-band telemetry for congestion controls (congestion=hpcc)",
     "mrc",
     variant="answers.telemetry.fabric:RECORDING",
-    edge="answers.telemetry.edge:Edge",
+    edge=EDGE,
 )

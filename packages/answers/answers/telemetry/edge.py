@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 from endpoint.nic import Turns, frame, wire
 
-__all__ = ["Edge", "Hop", "Report", "report"]
+__all__ = ["EDGE", "Edge", "Hop", "Report", "report"]
 
+EDGE = "answers.telemetry.edge:Edge"
+"""Of transports, and of algorithms that need one."""
 OPTION = 0x3E
 HOP_BY_HOP, IPV6_IN_IPV6 = 0, 41
 _LENGTH, _NEXT = frame.ETHERNET + 4, frame.ETHERNET + 6
@@ -88,17 +90,23 @@ class Edge(Turns):
     def receive(self, port: int, frames_in: Sequence[bytes | memoryview], now_ns: int) -> bool:
         idle = True
         for data in frames_in:
-            bare = self._bared(bytes(data)) if data[_NEXT] == HOP_BY_HOP else data
-            idle &= self._nic.receive(port, [bare], now_ns)
-            _at_hand[0] = None
+            has_option = len(data) > _BEHIND + _OPTION.size and data[_NEXT] == HOP_BY_HOP
+            try:
+                idle &= self._nic.receive(port, [self._bared(bytes(data)) if has_option else data], now_ns)
+            finally:
+                _at_hand[0] = None
         return idle
 
     def _bared(self, data: bytes) -> bytes:
-        """The frame without the option, whose records are kept or at hand."""
+        """The frame without the option, whose records are kept or at hand. One with another option stays as it is."""
         following, length, option, _, count, echo, _ = _OPTION.unpack_from(data, _BEHIND)
         end = _BEHIND + 8 * (length + 1)
         content, inner = data[_BEHIND + _OPTION.size : end], data[end:]
-        if option != OPTION or len(inner) < frame.IPV6 + frame.UDP:
+        if (
+            option != OPTION
+            or len(inner) < frame.IPV6 + frame.UDP
+            or (len(content) - _ECHOED_BYTES * bool(echo)) % _HOP.size
+        ):
             return data
         peer = inner[8:24]
         if echo:

@@ -9,7 +9,7 @@ mean over the paths that have reported: with one path the paper's.
 
 from typing import Any, ClassVar
 
-from answers.telemetry.edge import Hop, report
+from answers.telemetry.edge import EDGE, Hop, report
 from endpoint.mrc import Congestion, Parameter, PathTraits, Values
 
 WRAP = (1 << 32) - 1
@@ -19,6 +19,7 @@ class Hpcc(Congestion):
     """Needs switches that write telemetry (`--transport mrc-int`); without a report the window stays as it is. Losses
     and timeouts change nothing, since the paper's network loses no packet to a queue."""
 
+    edge: ClassVar[str] = EDGE
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("eta", float, 0.95, 0.1, 1.0, "", "the load that is aimed at"),
         Parameter("stages", int, 5, 0, 1000, "round trips", "of additive increase before a multiplicative one"),
@@ -55,11 +56,11 @@ class Hpcc(Congestion):
         self._last[told.path] = told.hops
 
     def _measure(self, before: tuple[Hop, ...], after: tuple[Hop, ...]) -> bool:
-        """Take in a path's report. False: too soon, no time has passed at a hop."""
+        """Take in a path's report. False: too soon, no time has passed at a hop; or a hop has no rate."""
         most, gap_us = 0.0, 0
         for old, new in zip(before, after, strict=True):
             apart_us = new.time_us - old.time_us & WRAP
-            if not apart_us:
+            if not apart_us or not new.rate_kbps:
                 return False
             bytes_per_us = new.rate_kbps / 8000
             queued = min(old.queue_bytes, new.queue_bytes) / (bytes_per_us * self._base_us)
