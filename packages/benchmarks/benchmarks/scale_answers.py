@@ -1,4 +1,4 @@
-"""What jobs of up to 131,072 NICs answer, and what the answers cost: rows of a CSV file, and pictures of them.
+"""Answers for jobs of up to 131,072 NICs and their costs: rows of a CSV file, and pictures of them.
 
     python -m benchmarks.scale_answers docs/results/scale-answers.csv                            # makes missing rows
     python -m benchmarks.scale_answers docs/results/scale-answers.csv --pictures docs/pictures   # draws them
@@ -81,6 +81,11 @@ class Case:
         told = [word for fault in self.faults for word in ("--fault", fault)]
         return [*JOBS[self.job].split(), "--steps", "1", "--samples", "1", *told, "--without-bar"]
 
+    @property
+    def command(self) -> str:
+        """For people. The plans of the chart of growth are the benchmark's own."""
+        return f"./lab scale {shlex.join(self.words)}"
+
 
 def cases() -> Iterator[Case]:
     """All rows, cheap ones first."""
@@ -116,7 +121,6 @@ def made(case: Case, folder: Path) -> Row:
         sys.exit(f"{shlex.join(words)} ended with {process.returncode}")
     told: dict[str, Any] = json.loads(text)
     answer = told["answer"]
-    command = f"./lab scale {shlex.join(case.words)}" if len(case.faults) < 9 else f"{len(case.faults)} faults"
     return Row(
         chart=case.chart,
         case=case.case,
@@ -130,7 +134,7 @@ def made(case: Case, folder: Path) -> Row:
         exact_nics=answer["exact_nics"],
         processor_s=round(used.ru_utime + used.ru_stime, 1),
         memory_mb=used.ru_maxrss // 1000,
-        command=command,
+        command=case.command,
     )
 
 
