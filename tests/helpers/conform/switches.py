@@ -169,13 +169,7 @@ def _served(rig: Rig, stack: contextlib.ExitStack) -> SwitchDevice:
             time.sleep(0.01)
         fill(SwitchDevice(_about("served", p4runtime=address.target, device_id=address.device_id)))
 
-    def stop() -> None:
-        for process in running:
-            process.terminate()
-            process.wait()
-        running.clear()
-
-    return _filled("served", address, start, stop, stack)
+    return _filled("served", address, start, running, stack)
 
 
 def _bmv2(rig: Rig, stack: contextlib.ExitStack) -> SwitchDevice:
@@ -197,6 +191,7 @@ def _bmv2(rig: Rig, stack: contextlib.ExitStack) -> SwitchDevice:
                     bmv2_process.set_queue(thrift, ref.port, *settings)
 
     def start() -> None:
+        bmv2_process.grpc_path(folder, NODE).unlink(missing_ok=True)
         words = rig.command(*bmv2_process.command(folder, NODE, number, thrift_port, interfaces))
         with (folder / "log").open("wb") as log:
             running.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
@@ -205,20 +200,24 @@ def _bmv2(rig: Rig, stack: contextlib.ExitStack) -> SwitchDevice:
         )
         fill(SwitchDevice(_about("bmv2", p4runtime=address.target, device_id=address.device_id)))
 
-    def stop() -> None:
-        for process in running:
-            process.kill()
-            process.wait()
-        running.clear()
-        bmv2_process.grpc_path(folder, NODE).unlink(missing_ok=True)
-
-    return _filled("bmv2", address, start, stop, stack)
+    return _filled("bmv2", address, start, running, stack)
 
 
 def _filled(
-    kind: str, address: Address, start: Callable[[], None], stop: Callable[[], None], stack: contextlib.ExitStack
+    kind: str,
+    address: Address,
+    start: Callable[[], None],
+    running: list[subprocess.Popen[bytes]],
+    stack: contextlib.ExitStack,
 ) -> SwitchDevice:
-    """A switch that a controller has filled, and fills again when it restarts."""
+    """A switch that a controller has filled, and fills again when it restarts. `start` puts its process among those
+    running."""
+
+    def stop() -> None:
+        for process in running:
+            process.terminate()
+            process.wait()
+        running.clear()
 
     def again() -> None:
         stop()
