@@ -15,6 +15,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
+from common.terminal.source_names import shown
 from topo.errors import PlanError
 from topo.node import Host, Node, Switch, parse_node
 from topo.topologies import LeafSpine, Topology, TopologyError
@@ -214,7 +215,7 @@ class Plan:
         """The node of this name; ValueError with the valid names when the plan has none such."""
         node = parse_node(self.own_names(name))
         if not self.topology.has(node):
-            raise ValueError(f"plan {self.name!r} has no {name}: {self.topology.lacks(node)}")
+            raise ValueError(f"plan {self.name!r} has no {name}: {shown(self.topology.lacks(node), self.names)}")
         return node
 
     def own_names(self, text: str) -> str:

@@ -79,9 +79,13 @@ def test_a_lab_its_faults_and_its_drawing_have_the_names_of_the_source(
     try:
         for words in (["fault", "link-down", "p0-leaf1-p0-spine1"], ["fault", "list"], ["status"], ["undo"]):
             assert main(words) == 0
+        assert main(["fault", "link-down", "p0-leaf1-p0-spine9"]) == 2
     finally:
         main(["down"])
-    said = capsys.readouterr().out
+    assert main(["topo", "paths", "gpu01", "h9", "--plan", "rack.toml"]) == 2
+    said, wrong = capsys.readouterr()
+    assert "such as p0-leaf1-p0-spine2 (got 'p0-leaf1-p0-spine9')" in wrong
+    assert "no h9: its hosts are gpu01 to gpu04" in wrong
     assert said.count("link-down p0-leaf1-p0-spine1") == 4
     assert "[l0: gpu01 gpu02]" in said
     assert OWN.findall(said) == []

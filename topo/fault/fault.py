@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from common.terminal.choices import no_such
+from common.terminal.source_names import shown
 from topo.fault.verb import VERBS, FaultError, Verb
 from topo.graph import PortRef, link_at, link_between, links, peer
 from topo.node import Switch
@@ -42,6 +43,13 @@ class Fault:
 
 def make_fault(plan: Plan, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
     """A checked fault with its target in canonical spelling. FaultError says what is wrong and what would be valid."""
+    try:
+        return _made(plan, verb, target, value, seed)
+    except FaultError as error:
+        raise type(error)(shown(str(error), plan.names)) from None
+
+
+def _made(plan: Plan, verb: str, target: str, value: float | None, seed: int) -> Fault:
     if verb not in VERBS:
         raise FaultError(no_such("fault", verb, VERBS))
     spec = VERBS[verb]

@@ -72,8 +72,10 @@ def _names(shape: Shape, differences: list[str]) -> dict[str, str]:
         names |= {name: f"{role}-{name}" for name in shape.names(role) if own_node(name)}
     if taken:
         first = min(taken, key=natural)
+        mistaken = next((names[name] for name, node in shape.nodes.items() if node.name == first), "none")
         differences.append(
-            f"names: {len(taken)} of the source are the lab's for other nodes, such as {first}: it is {names[first]}"
+            f"names: {len(taken)} of the source are the lab's for other nodes: {first} is {names[first]} here,"
+            f" and {first} means {mistaken}"
         )
     return names
 
