@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
+import ctypes
 import socket
 import struct
+from collections.abc import Sequence
 
 PACKET_OUTGOING = 4
 _ETH_P_ALL = 3
 _SOL_PACKET, _ADD_MEMBERSHIP, _PROMISCUOUS = 263, 1, 1
+_SO_ATTACH_FILTER = 26
+_LOAD, _IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
+_IFINDEX = 0xFFFFF000 + 8
+"""Of a packet filter (linux/filter.h): the index of the interface, as an offset beyond every packet."""
+_WHOLE = 0xFFFFFFFF
 
 
 def packet_socket(name: str) -> socket.socket:
     """A socket of all frames on an interface, of any MAC address."""
     found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
     found.bind((name, _ETH_P_ALL))
-    index = socket.if_nametoindex(name)
-    found.setsockopt(_SOL_PACKET, _ADD_MEMBERSHIP, struct.pack("iHH8s", index, _PROMISCUOUS, 0, b""))
+    _hear_all(found, name)
     return found
+
+
+def shared_socket(names: Sequence[str]) -> socket.socket:
+    """A socket of all frames on these interfaces, in the order in which they arrive at any of them. Its first frames
+    may be of others."""
+    found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+    try:
+        indexes = [socket.if_nametoindex(name) for name in names]
+        steps = [(_LOAD, 0, 0, _IFINDEX)]
+        steps += [(_IF_EQUAL, len(indexes) - place, 0, index) for place, index in enumerate(indexes)]
+        steps += [(_RETURN, 0, 0, 0), (_RETURN, 0, 0, _WHOLE)]
+        code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+        program = struct.pack("HP", len(steps), ctypes.addressof(code))
+        found.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+        for name in names:
+            _hear_all(found, name)
+    except OSError:
+        found.close()
+        raise
+    return found
+
+
+def _hear_all(one: socket.socket, name: str) -> None:
+    """Frames to any MAC address, for as long as the socket is open."""
+    membership = struct.pack("iHH8s", socket.if_nametoindex(name), _PROMISCUOUS, 0, b"")
+    one.setsockopt(_SOL_PACKET, _ADD_MEMBERSHIP, membership)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from conform.packet_socket import PACKET_OUTGOING, packet_socket
+from conform.packet_socket import PACKET_OUTGOING, shared_socket
 
 ICMPV6, HOP_BY_HOP = 58, 0
 FRAME_MAX = 65536
@@ -41,45 +41,39 @@ class Link(Protocol):
 
 
 class InterfaceLink:
-    """One interface per port, in their order. The interfaces need no address."""
+    """One interface per port, in their order. The interfaces need no address. Frames of all ports come in the order in
+    which they arrived."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._sockets = [packet_socket(name) for name in names]
+        self._names = list(names)
+        self._socket = shared_socket(names)
         self._waiting: list[tuple[int, bytes]] = []
-        for one in self._sockets:
-            one.setblocking(False)
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
 
     def send(self, port: int, data: bytes) -> None:
         with contextlib.suppress(BlockingIOError, OSError):  # a full queue and a link that is down lose a frame
-            self._sockets[port - 1].send(data)
+            self._socket.sendto(data, (self._names[port - 1], 0))
 
     def files(self) -> list[socket.socket]:
-        return self._sockets
+        return [self._socket]
 
     def pump(self) -> None:
-        ready = select.select(self._sockets, [], [], 0)[0]
-        for port, one in enumerate(self._sockets, 1):
-            if one in ready:
-                self._take(port, one)
+        try:
+            data, address = self._socket.recvfrom(FRAME_MAX)
+        except OSError:  # nothing is there, or a link went down
+            return
+        foreign = data[12:14] != b"\x86\xdd" or data[20:21] in (bytes([ICMPV6]), bytes([HOP_BY_HOP]))
+        if address[2] != PACKET_OUTGOING and not foreign and address[0] in self._names:
+            self._waiting.append((self._names.index(address[0]) + 1, data))
 
     def receive(self, wait_s: float) -> tuple[int, bytes] | None:
-        if not self._waiting and select.select(self._sockets, [], [], max(wait_s, 0))[0]:
+        if not self._waiting and select.select(self.files(), [], [], max(wait_s, 0))[0]:
             self.pump()
         return self._waiting.pop(0) if self._waiting else None
 
-    def _take(self, port: int, one: socket.socket) -> None:
-        try:
-            data, address = one.recvfrom(FRAME_MAX)
-        except OSError:  # the link went down
-            return
-        foreign = data[12:14] != b"\x86\xdd" or data[20:21] in (bytes([ICMPV6]), bytes([HOP_BY_HOP]))
-        if address[2] != PACKET_OUTGOING and not foreign:
-            self._waiting.append((port, data))
-
     def close(self) -> None:
-        for one in self._sockets:
-            one.close()
+        self._socket.close()
 
 
 class SocketLink:
