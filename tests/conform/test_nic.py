@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from cli.main import main
 from conform import capture, rule
 from conform.nic import hunting, run
 from conform.nic.control import ControlError, Lines, channel
 from conform.nic.device_file import Control, DeviceFileError, parse
 from conform.nic.frames import Builder
-from conform.nic.link import SocketLink
+from conform.nic.link import InterfaceLink, SocketLink
 from conform.nic.session import ReplayError
 from tests.conform.mutant_nic import MUTANTS
 
@@ -205,3 +206,17 @@ def test_a_wrong_device_file_is_refused_by_name(text: str, said: str) -> None:
     with pytest.raises(DeviceFileError) as error:
         parse(text)
     assert said in str(error.value)
+
+
+def test_an_interface_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(ValueError, match=r"no interface 'nope' is here; there are .*lo"):
+        InterfaceLink(["lo", "nope"])
+
+
+def test_a_device_that_connects_elsewhere_is_told_the_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, wire = tmp_path / "nic.toml", tmp_path / "wire"
+    file.write_text(f"[control]\ncommand = {[sys.executable, str(PROGRAM), str(file), str(tmp_path / 'other')]}\n")
+    assert (
+        main(["conform", "nic", "--device", str(file), "--socket", str(wire), "--output", str(tmp_path / "out")]) == 2
+    )
+    assert capsys.readouterr().out.endswith(f"; it must connect to {wire}\n")

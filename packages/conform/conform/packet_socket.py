@@ -18,34 +18,42 @@ _WHOLE = 0xFFFFFFFF
 
 
 def packet_socket(name: str) -> socket.socket:
-    """A socket of all frames on an interface, of any MAC address."""
+    """A socket of all frames on an interface, of any MAC address. ValueError for an interface that is not there."""
+    index = _index(name)
     found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
     found.bind((name, _ETH_P_ALL))
-    _hear_all(found, name)
+    _hear_all(found, index)
     return found
 
 
 def shared_socket(names: Sequence[str]) -> socket.socket:
     """A socket of all frames on these interfaces, in the order in which they arrive at any of them. Its first frames
-    may be of others."""
+    may be of others. ValueError for an interface that is not there."""
+    indexes = list(map(_index, names))
     found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
     try:
-        indexes = [socket.if_nametoindex(name) for name in names]
         steps = [(_LOAD, 0, 0, _IFINDEX)]
         steps += [(_IF_EQUAL, len(indexes) - place, 0, index) for place, index in enumerate(indexes)]
         steps += [(_RETURN, 0, 0, 0), (_RETURN, 0, 0, _WHOLE)]
         code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
         program = struct.pack("HP", len(steps), ctypes.addressof(code))
         found.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
-        for name in names:
-            _hear_all(found, name)
+        for index in indexes:
+            _hear_all(found, index)
     except OSError:
         found.close()
         raise
     return found
 
 
-def _hear_all(one: socket.socket, name: str) -> None:
+def _index(name: str) -> int:
+    try:
+        return socket.if_nametoindex(name)
+    except OSError:
+        there = ", ".join(other for _, other in socket.if_nameindex())
+        raise ValueError(f"no interface {name!r} is here; there are {there}") from None
+
+
+def _hear_all(one: socket.socket, index: int) -> None:
     """Frames to any MAC address, for as long as the socket is open."""
-    membership = struct.pack("iHH8s", socket.if_nametoindex(name), _PROMISCUOUS, 0, b"")
-    one.setsockopt(_SOL_PACKET, _ADD_MEMBERSHIP, membership)
+    one.setsockopt(_SOL_PACKET, _ADD_MEMBERSHIP, struct.pack("iHH8s", index, _PROMISCUOUS, 0, b""))

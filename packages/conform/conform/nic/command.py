@@ -54,7 +54,8 @@ def nic_command(arguments: argparse.Namespace) -> int:
         finally:
             control.close()
     except ControlError as error:
-        write_out(f"not reachable: {printable(str(error))}\n")
+        place = f"; it must connect to {arguments.socket}" if arguments.socket else ""
+        write_out(f"not reachable: {printable(f'{error}{place}')}\n")
         return 2
     finally:
         link.close()
