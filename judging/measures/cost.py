@@ -92,8 +92,8 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PhaseCost:
-    """The costs in a phase, and the pace of its quiet laps, which are `steps` or bins. `drift` is by how much they are
-    slower than the reference's, as a share; None where either has none."""
+    """The costs in a phase, and the pace of its quiet laps, which are `steps` or bins. `drift` is by how much they, and
+    those of `heal` where they are too few for a pace, are slower than the reference's, as a share; None for none."""
 
     costs: tuple[Cost, ...]
     pace: Pace
@@ -157,7 +157,7 @@ def of_phase(run: Run, phase: Span, away_ns: Callable[[FaultSpan], float] | None
     here, usual = calm[phase.name], calm.get("reference", [])
     enough = len(here) >= QUIET_MIN
     typical = pace(here) if enough else pace(*calm.values())
-    before, after = pace(usual), pace(here or calm.get("heal", []))
+    before, after = pace(usual), pace(here if enough else [*here, *calm.get("heal", [])])
     if typical is None or not own:
         return None
     drift = after.ns_per_work / before.ns_per_work - 1 if after and before else None

@@ -99,6 +99,15 @@ def test_drift_touches_neither_the_cost_nor_its_verdict(factor: float, each: flo
     assert checks.drift()(run).figures["drift"] == pytest.approx(factor - 1, abs=1e-3)
 
 
+def test_drift_is_not_told_from_two_quiet_laps_alone() -> None:
+    """Only laps 18 and 19 are quiet, one of them is 150 ms slow, and the four of heal are as the reference's."""
+    run = run_of({18: 3.0}, at=range(17), options={"world": "simulated"})
+    finding = checks.drift()(run)
+    assert (finding.holds, finding.figures["drift"]) == (True, pytest.approx(0.0))
+    slow_for_good = run_of({}, at=range(17), drift=(1.0, 1.05, 1.05), options={"world": "simulated"})
+    assert checks.drift()(slow_for_good).holds is False
+
+
 @pytest.mark.parametrize(
     ("costs", "holds"),
     [
