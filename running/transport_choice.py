@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from common.door import added, of_packages, thing
 from common.terminal.choices import no_such
-from endpoint.mrc import SEAMS, algorithms_of, presets
+from endpoint.mrc import presets
 from topo import Plan
 from topo.planfile import check_pfc
 
@@ -73,6 +73,10 @@ class TransportChoice:
 
     def check_algorithms(self) -> None:
         """ValueError where an algorithm of the settings has an `edge`, and this transport's is another."""
+        if not self.settings:
+            return
+        from endpoint.mrc import SEAMS, algorithms_of  # late: help and most runs need no algorithm
+
         for seam in sorted(self.settings.keys() & SEAMS):
             edge = getattr(algorithms_of(seam).get(str(self.settings[seam])), "edge", "")
             if edge and edge != self.edge:
